@@ -15,7 +15,7 @@ import re
 import sys
 from pathlib import Path
 
-# Not by PYTHONPATH, which is how pip says where it has put nanobind.
+# Not by PYTHONPATH, in which pip gives the folder of nanobind.
 sys.path.insert(0, sys.argv[1])
 sys.dont_write_bytecode = True
 
@@ -36,15 +36,15 @@ np = np
 
 
 def module_text() -> str:
-    """What nanobind says of the extension module, as part of the package."""
-    _dynet.__name__ = "dynet"  # where its types say they are
+    """nanobind's text of the extension module, as part of the package."""
+    _dynet.__name__ = "dynet"  # the module in the names of its types
     generator = StubGen(_dynet, include_private=True)
     generator.put(_dynet)
     return generator.get()
 
 
 def with_builtins(text: str) -> str:
-    """Bases by their full names, where an exception of ours has the name of Python's own."""
+    """Bases by their full names, if an exception of ours has the name of Python's own."""
     for name, value in vars(_dynet).items():
         if isinstance(value, type) and issubclass(value, Exception):
             bases = [
@@ -71,7 +71,7 @@ def with_any(text: str) -> str:
     ]:
         text = re.sub(bare, full, text)
     text = text.replace("list[Any, Any]", "list[Any]")
-    # Python goes through what has __getitem__ with numbers; checkers want it said.
+    # Python iterates over objects with __getitem__ by numbers; checkers want __iter__.
     at = text.index("def __getitem__(", text.index("class Expression"))
     text = text[:at] + "def __iter__(self) -> Iterator[Expression]: ...\n\n    " + text[at:]
     # Arrays of results are always of this type.
@@ -85,8 +85,8 @@ def with_any(text: str) -> str:
     return text[:end] + "  # type: ignore[override]" + text[end:]
 
 
-#: What arguments take beside what their signatures, which are for people, say: 6 / 2 and numbers of
-#: NumPy where a size is wanted, and 0 and 1 where a flag is.
+#: Types that arguments take beside their signatures, which are for people: 6 / 2 and numbers of
+#: NumPy for a size, and 0 and 1 for a flag.
 WIDER = {"int": "_Whole", "float": "_Number", "bool": "_Flag"}
 ALIASES = """
 _Whole: TypeAlias = SupportsIndex | float
@@ -96,7 +96,7 @@ _Flag: TypeAlias = SupportsIndex
 
 
 def wider_names(node: ast.expr | None) -> list[ast.Name]:
-    """The names in an argument's type that stand for more: not those in what cannot vary."""
+    """The names in an argument's type that stand for more: not names in types that cannot vary."""
     if isinstance(node, ast.Name):
         return [node] if node.id in WIDER else []
     if isinstance(node, ast.BinOp):
@@ -152,7 +152,7 @@ def with_imports(text: str, module: str, names: set[str]) -> str:
 
 
 def declared(node: ast.stmt) -> str:
-    """A statement of dynet/__init__.py as a declaration; empty for what no user sees."""
+    """A statement of dynet/__init__.py as a declaration; empty for statements that no user sees."""
     if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
         return "\n".join(map(declared, node.body))
     if isinstance(node, ast.ImportFrom) and node.level == 1:

@@ -1,7 +1,7 @@
 // The tenth identical step allocates nothing on the heap: build, forward, backward and update of a
 // tree and of a tagger's sentence, written with the builders.
 //
-// Every way to the heap is counted: operator new and, where no sanitizer stands in between, malloc
+// Every way to the heap is counted: operator new and, unless a sanitizer stands in between, malloc
 // and its relatives.
 
 #include <execinfo.h>
@@ -38,7 +38,7 @@ namespace {
 std::atomic<bool> counting{false};
 std::atomic<long> allocations{0};
 
-// Where the first ones came from, so that a failure says it.
+// The call stacks of the first allocations, for the message of a failure.
 constexpr int kKept = 6;
 constexpr int kFrames = 16;
 void* stacks[kKept][kFrames];
@@ -136,7 +136,7 @@ TEST(Counter, SeesAllocations) {
   EXPECT_EQ(allocations_of([] {}), 0);
 }
 
-/// A binary tree over words: what to do in order, worked out beforehand.
+/// A binary tree over words: the steps in order, computed before the test.
 struct TreePlan {
   std::vector<unsigned> words;
   struct Join {

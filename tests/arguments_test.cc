@@ -105,7 +105,7 @@ TEST_F(Arguments, ListsBehindAPointerAreReadAgain) {
   EXPECT_THROW(hinge_dim(batch, static_cast<const Lists*>(nullptr)), ValueError);
 }
 
-/// Where examples have indices of their own, none at all is no list.
+/// If examples have indices of their own, no index at all is no list.
 TEST_F(Arguments, NoIndicesAtAll) {
   const std::vector<unsigned> none;
   ParameterCollection model;
@@ -138,7 +138,7 @@ TEST_F(Arguments, CrossEntropies) {
   EXPECT_EQ(of(cross_entropy(x, 1, 0.5F, 1)), (std::vector<float>{0}));
   EXPECT_THROW(weighted_cross_entropy(x, vector({1, 1}), 0), ShapeError);
   EXPECT_THROW(cross_entropy(matrix(), 0), ShapeError);
-  // As the plain loss; a class that is impossible costs nothing where no label is smoothed.
+  // As the plain loss; an impossible class costs nothing unless labels are smoothed.
   EXPECT_NEAR(of(cross_entropy(x, 1))[0], of(pickneglogsoftmax(x, 1))[0], tolerance::kFewInFloat);
   EXPECT_EQ(of(cross_entropy(vector({0, -kInf}), 0)), (std::vector<float>{0}));
 }

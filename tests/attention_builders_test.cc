@@ -22,7 +22,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 constexpr unsigned kKey = 4;    // rows of keys
-constexpr unsigned kQuery = 2;  // rows of queries, where they may differ
+constexpr unsigned kQuery = 2;  // rows of queries, if other than kKey
 constexpr unsigned kValue = 3;
 constexpr unsigned kHidden = 5;
 
@@ -235,8 +235,8 @@ TYPED_TEST(Scoring, GradientsAgreeWithDifferences) {
 TYPED_TEST(Scoring, QueriesMergeAndLengthsAsFarAsTheyCan) {
   const std::size_t two = this->calls_for({4, 4});
   EXPECT_EQ(this->calls_for(std::vector<unsigned>(30, 4)), two);
-  // What is left for each length: the one node; with a layer the sum of keys and query, softmax,
-  // and sum of values; with biaffine scores transposed keys, two products, and softmax.
+  // Calls left for each length: one node; with a layer the sum of keys and query, softmax, and sum
+  // of values; with biaffine scores transposed keys, two products, and softmax.
   const std::size_t of_each = std::is_same_v<TypeParam, Dot>   ? 1
                               : std::is_same_v<TypeParam, MLP> ? 3
                                                                : 4;
@@ -346,7 +346,7 @@ class MultiHead : public ::testing::Test {
  protected:
   MultiHead() : builder(kDim, kHeads, model, kKey) { testing::draw_values(model); }
   Expression drawn(const Dim& d) { return input(cg, d, draw(d.elements(), -1.0, 1.0)); }
-  /// What query q gets of the first `count` of the keys.
+  /// The output for query q with the first `count` keys.
   Numbers by_hand(const Matrix& keys, const Numbers& q, unsigned count) {
     std::vector<Matrix> p;
     for (const Parameter& each : builder.params()) {

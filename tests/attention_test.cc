@@ -1,5 +1,5 @@
 // Segments, attention, and the gates of an LSTM: values known by hand, indices and attributes at
-// their bounds, and what other functions give put together.
+// their bounds, and equal results of compositions of other functions.
 
 #include <gtest/gtest.h>
 

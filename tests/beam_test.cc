@@ -197,7 +197,7 @@ TEST(Beam, TiesAreInOrder) {
     return std::make_pair(state, input(cg, {4}, std::vector<float>(4, -2.0F)));
   };
   const Found found = beam_search(cg, 0U, kBegin, kEnd, even, options_of(3, 2, 4));
-  // Of four equal continuations 0, 1, 2 are kept; then those of the first.
+  // Of four equal continuations 0, 1, 2 are kept; then the first one's continuations.
   EXPECT_EQ(words_of(found), (std::vector<Words>{{0}, {1, 0}, {1, 1}, {1, 2}}));
 }
 
@@ -263,7 +263,7 @@ class Networks : public ::testing::Test {
         net(model) {
     testing::draw_values(model, 1.5);
   }
-  /// What a step needs is added to a graph once.
+  /// Adds the parameters of a step to a graph once.
   void new_graph(ComputationGraph& cg) {
     net.new_graph(cg);
     w = parameter(cg, out);
@@ -351,7 +351,7 @@ struct ByCache {
   }
 };
 
-/// A step reads what the step before it gave, too.
+/// A step also reads the output of the step before.
 struct ByOutput : ByCache {
   explicit ByOutput(ParameterCollection& model) : ByCache(model) {}
   std::pair<TransformerState, Expression> read(const TransformerState& state, const Expression& x) {
@@ -455,8 +455,8 @@ TYPED_TEST(Networks, HypothesesOfAStepAreOnePlanAndMerge) {
   EXPECT_EQ(one.second, 7U);
   EXPECT_EQ(six.second, 7U);
   EXPECT_EQ(six.first, four.first) << "as many calls, however wide";
-  // From the second step on the scores are put together, and that is all. Rows of a table that
-  // several hypotheses look up, and what begins with an input, may stand in a group more.
+  // From the second step on each step also concatenates the scores. Rows of a table for several
+  // hypotheses, and nodes that begin with an input, may stand in one more group.
   EXPECT_LE(four.first, one.first + (3 * 7));
 }
 

@@ -1,5 +1,5 @@
-// The recurrent network that reads from both ends: what its two builders say by hand, how it
-// merges, and model files that Python wrote.
+// The recurrent network that reads from both ends: the outputs of its two builders by hand,
+// merging, and model files that Python wrote.
 
 #include "dynet/birnn.h"
 
@@ -48,7 +48,7 @@ std::vector<Values> values_of(const Expressions& es) {
   return values;
 }
 
-/// What one builder says along a sequence.
+/// The outputs of one builder along a sequence.
 template <class Builder>
 Expressions read(Builder& builder, const Expressions& xs) {
   builder.start_new_sequence();
@@ -200,7 +200,7 @@ TEST(BiRNNCopies, ShareParameters) {
   EXPECT_THROW(wide.copy(one), ValueError);
 }
 
-/// What is said about a mistake.
+/// The text of an error.
 template <class Error, class Function>
 std::string mistake(const Function& function) {
   try {
@@ -242,7 +242,7 @@ std::string text_of(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// What Python saves of BiRNNBuilder(2, 3, 4, m, SimpleRNNBuilder) with the numbers -1, -3/8, ...
+/// Python's file of BiRNNBuilder(2, 3, 4, m, SimpleRNNBuilder) with the numbers -1, -3/8, ...
 std::string file_of_python() {
   std::string text;
   int count = 0;

@@ -1,5 +1,5 @@
-// What a node costs, all in all: a chain of scalars, built, computed and gone back through, may not
-// take more than the page on memory says (docs/memory.md).
+// The memory of a node, all in all: a chain of scalars, with forward and backward, may not take
+// more than the page on memory says (docs/memory.md).
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -34,7 +34,7 @@ struct Cost {
   double backward = 0.0;
 };
 
-/// Bytes that a chain of `n` nodes takes, in a process of its own, where no memory is warm.
+/// Bytes of a chain of `n` nodes, in a process of its own without warm memory.
 Cost cost_of(unsigned n, bool batching) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
@@ -124,7 +124,7 @@ TEST_P(BytesPerNode, LimitsChangeNoNumbers) {
   }
 }
 
-/// What a node adds; buffers that do not grow with the graph take some 70 MB beside it.
+/// Bytes added by a node; buffers that do not grow with the graph take some 70 MB beside the nodes.
 TEST_P(BytesPerNode, ChainOfScalars) {
 #ifdef DYNET_SANITIZED
   GTEST_SKIP() << "sanitizers have memory of their own for each byte";

@@ -1,5 +1,5 @@
-// What is kept between steps (interned shapes and keys, workspaces, assembled calls, a graph's list
-// of storages) must not answer for something that has changed since.
+// Caches between steps (interned shapes and keys, workspaces, assembled calls, a graph's list of
+// storages) must not answer for an object that has changed since.
 
 #include <gtest/gtest.h>
 
@@ -117,7 +117,7 @@ TEST_P(Caches, DevicesTakeTurns) {
   }
 }
 
-/// The calls that forward assembled serve backward too: they must be those of the last forward.
+/// The calls assembled by forward serve backward too: they must be the calls of the last forward.
 TEST_P(Caches, PayloadChangedBehindPointersBetweenPasses) {
   ParameterCollection model;
   LookupParameter table =

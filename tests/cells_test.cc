@@ -1,5 +1,5 @@
-// Steps of recurrent networks in one node: the suite that tests operations, the operations that
-// they stand for, and recurrences of them, in which the products with inputs are computed apart.
+// Steps of recurrent networks in one node: the suite that tests operations, the equal compositions
+// of operations, and recurrences of steps, in which the products with inputs are computed apart.
 
 #include "builders/cells.h"
 
@@ -44,7 +44,8 @@ TEST(CellOperations, KeepTheContractOfAnOperation) {
   EXPECT_EQ(failures<TanhCell>({.weights = {1, 3, 5}}), "");
 }
 
-/// What a cell reads: biases, matrices {4,4} of the state and its vectors, matrices {4,3} and x.
+/// The arguments of cells: biases, matrices {4,4} of the state and its vectors, matrices {4,3} and
+/// x.
 struct Cells : ::testing::Test {
   ParameterCollection model;
   ComputationGraph cg;
@@ -80,7 +81,7 @@ void expect_equal(const Expression& a, const Expression& b) {
   expect_near(as_vector(a.value()), as_vector(b.value()), tolerance::kSumsInFloat);
 }
 
-/// gradient() says in nodes what backward computes.
+/// gradient() computes in nodes the gradients of backward.
 void expect_gradients(ComputationGraph& cg, const Expression& y,
                       const std::vector<Expression>& xs) {
   const Expression loss = sum_elems(cube(y));
@@ -103,7 +104,7 @@ TEST_F(Cells, OfAGruIsItsFormula) {
   expect_gradients(cg, y, a);
 }
 
-/// `step` adds the node; of its outputs one or both are used, as one may be unused.
+/// `step` adds the node; one or both of its outputs are used, as one may be unused.
 void expect_gradients_of_both(ComputationGraph& cg, const std::function<Expression()>& step,
                               const std::vector<Expression>& xs) {
   for (const bool of_cell : {true, false}) {
@@ -168,7 +169,8 @@ const Dim kBias{4};
 const Dim kOfState{4, 4};
 const Dim kOfInput{4, 3};
 
-/// The arguments of a step: what is trained, and the list with the state h, or h and c, and x.
+/// The arguments of a step: trained vectors and matrices, and the list with the state h, or h and
+/// c, and x.
 template <class Cell>
 struct Step;
 template <>
@@ -221,8 +223,8 @@ struct Step<PeepholeCell> {
 
 constexpr unsigned kLengths[] = {6, 3, 5, 6};  // of the sequences
 
-/// Sequences of some lengths. The first ones begin with states that are trained, two of them with
-/// the same.
+/// Sequences of some lengths. The first ones begin with trained states, two of them with the same
+/// state.
 template <class Cell>
 class Recurrences : public ::testing::Test {
  protected:
@@ -235,8 +237,8 @@ class Recurrences : public ::testing::Test {
     }
   }
 
-  /// What the loss takes of each sequence: its last state, and a part at each second step. `asks`
-  /// for some states meanwhile.
+  /// The terms of the loss from each sequence: its last state, and a part at each second step.
+  /// `asks` for some states meanwhile.
   std::vector<Expression> losses(ComputationGraph& cg, bool asks = false) {
     std::vector<Expression> p;
     p.reserve(weights_.size());
@@ -300,8 +302,8 @@ class Recurrences : public ::testing::Test {
 using AllCells = ::testing::Types<VanillaCell, TanhCell, GruCell, CoupledCell, PeepholeCell>;
 TYPED_TEST_SUITE(Recurrences, AllCells);
 
-/// The products with the inputs of all steps but the first ones are one call, and the numbers are
-/// those of one node after the other.
+/// The products with the inputs of all steps after the first ones are one call, and the numbers
+/// equal the numbers of one node after the other.
 TYPED_TEST(Recurrences, InputsOfAllStepsAreOneCall) {
   this->expect_all_near(this->run(true), this->run(false));
   ComputationGraph cg(true);
@@ -318,8 +320,8 @@ TYPED_TEST(Recurrences, InputsOfAllStepsAreOneCall) {
   EXPECT_EQ(widest, 6U + 3U + 5U + 6U - 4U);
 }
 
-/// Backward writes over what forward saved: it must not need it again, nor find it in a pass of
-/// calls of one node each.
+/// Backward writes over the numbers that forward saved: it must not need them again, nor find them
+/// in a pass of calls of one node each.
 TYPED_TEST(Recurrences, GiveTheSameGradientsAgain) {
   for (const bool batching : {false, true}) {
     ComputationGraph cg(batching);

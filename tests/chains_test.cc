@@ -1,6 +1,6 @@
 // Conditional random fields and CTC: paths that are equally good or that do not exist, padded
 // sequences, bounds of tags, labels and lengths, numbers so large that a plain formula breaks, and
-// what merges. Values and gradients against all sequences, one by one: tests/oracle.
+// merging. tests/oracle compares values and gradients with all sequences, one by one.
 
 #include <gtest/gtest.h>
 
@@ -198,7 +198,7 @@ TEST_P(Chains, SeveralSequencesOfOneSentence) {
 TEST_P(Chains, NumbersOutOfTheRangeOfExponentials) {
   const Expression flat = in({2, 2}, {0, 0, 0, 0});
   expect(crf_log_partition(in({2, 2}, {1000, 1000, -3000, -3000}), flat), {std::log(4.0) - 2000.0});
-  // What arrives with a low score at the second tag is all that goes on to it.
+  // The path to the second tag, with a low score, is the only one that goes on.
   const Expression a = in({2, 2}, {0, -kInf, -kInf, 500});
   expect(crf_log_partition(in({2, 2}, {0, -300, 0, 0}), a), {200.0});
   const Numbers marginals = gradient(crf_log_partition(in({2, 2}, {0, 0, 0, 0}), a), a);

@@ -1,6 +1,6 @@
 // Parameters that change while a graph that has computed with them lives: backward gives the
-// gradient of what was computed, or says that the values are gone; what is computed later reads the
-// new values.
+// gradient of the computed values, or an error that the values are gone; later computations read
+// the new values.
 
 #include <gtest/gtest.h>
 
@@ -217,7 +217,7 @@ class Changed : public ::testing::TestWithParam<Change> {};
 INSTANTIATE_TEST_SUITE_P(Ways, Changed, ::testing::ValuesIn(changes()),
                          [](const auto& one) { return one.param.name; });
 
-/// An actor, an update, its critic: the second gradient is that of the values that both have.
+/// An actor, an update, its critic: the second gradient is the gradient at the values of both.
 TEST_P(Changed, TheSecondLossHasTheGradientOfWhatWasComputed) {
   for (const bool is_batched : {false, true}) {
     for (const bool is_asked : {false, true}) {
@@ -305,7 +305,7 @@ TEST(ChangedParameters, AGraphThatWaitsKeepsEachValueItComputedWith) {
   p.set_value({2.0F});
   EXPECT_EQ(gradient_of(z), 6.0F);  // `other` is still to come
   EXPECT_EQ(as_scalar(z.value()), 9.0F);
-  EXPECT_EQ(as_scalar(w.value()), 2.0F);  // a parameter's own value is that of today
+  EXPECT_EQ(as_scalar(w.value()), 2.0F);  // a parameter's own value is the current one
   const Expression again = w * (w * x);
   EXPECT_EQ(as_scalar(again.value()), 4.0F);
   p.set_value({5.0F});
@@ -339,7 +339,7 @@ TEST(ChangedParameters, AGraphThatIsNeverClearedGoesOn) {
   }
 }
 
-/// What lies on another device is a copy, and a constant or frozen parameter is one as others.
+/// A parameter on another device is a copy; a constant or frozen parameter is copied as others.
 TEST(ChangedParameters, ConstantFrozenAndFarParameters) {
   for (int kind = 0; kind < 3; ++kind) {
     ParameterCollection m;
@@ -367,7 +367,7 @@ TEST(ChangedParameters, ConstantFrozenAndFarParameters) {
   }
 }
 
-/// Where there is no memory for a copy the change is made, and the backward says that it is gone.
+/// Without memory for a copy the change is made, and backward says that the values are gone.
 TEST(ChangedParameters, WithoutMemoryForACopyTheBackwardIsRefused) {
   ParameterCollection m;
   Parameter p = m.add_parameters({1}, ParameterInitConst(3.0F), "w");

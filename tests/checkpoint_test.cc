@@ -144,8 +144,8 @@ TEST_P(Checkpoint, ParameterUsedOnlyInTheAttempt) {
   EXPECT_EQ(as_vector(b.get_storage().g), (std::vector<float>{1.0F, 1.0F}));
 }
 
-/// Random nodes keep their numbers: the ordinal is not lowered by revert, so a draw after it
-/// differs from the one that was taken back.
+/// Random nodes keep their numbers: revert does not lower the ordinal, so a later draw differs from
+/// the draw that was taken back.
 TEST_P(Checkpoint, RandomNodesAfterRevertDrawAnew) {
   ComputationGraph cg(GetParam());
   cg.set_random_stream(3);
@@ -156,7 +156,7 @@ TEST_P(Checkpoint, RandomNodesAfterRevertDrawAnew) {
   EXPECT_NE(as_vector(dropout(x, 0.5F).value()), first);
 }
 
-/// What is asked for anew inside a mark computes nodes from both sides of it together.
+/// A value asked for anew inside a mark computes nodes from both sides of the mark together.
 enum class Anew { kForward, kInvalidate, kSet };
 
 class AnewInsideAMark : public ::testing::TestWithParam<std::tuple<bool, Anew>> {};

@@ -1,6 +1,7 @@
-// Weights and biases that are no parameters: rows of a table, what other nodes computed. They are
-// shared within calls as parameters are, and their gradients are right whenever they are asked for.
-// All numbers are small integers, so that sums are exact in any order.
+// Weights and biases that are no parameters: rows of a table, values of other nodes. They are
+// shared within calls as parameters are, and their gradients are right at every time. All numbers
+// are small integers, so that sums are exact in any order. Example: 3 * w with a parameter w is a
+// computed weight.
 
 #include <gtest/gtest.h>
 
@@ -72,8 +73,9 @@ TEST_P(ComputedWeights, EverythingThatReadsTheMatrixCounts) {
   EXPECT_EQ(gradient_of(w), (Floats{2 * wanted[0], 2 * wanted[1], 2 * wanted[2], 2 * wanted[3]}));
 }
 
-/// What waits for the end of a pass is added to all else that the parameter gets: through another
-/// weight made of it, through products with itself, through a sum, and from an earlier pass.
+/// Gradients that wait for the end of a pass are added to all other gradients of the parameter:
+/// through another weight made of it, through products with itself, through a sum, and from an
+/// earlier pass.
 TEST_P(ComputedWeights, AParameterGetsItsGradientFromAllSides) {
   const Parameter w = add({2, 2}, {1, 2, 3, 4});
   Parameter mask = add({2, 2}, {1, 0, 2, 1});
@@ -108,7 +110,8 @@ TEST_P(ComputedWeights, AParameterGetsItsGradientFromAllSides) {
   EXPECT_EQ(gradient_of(mask), Floats(4, 0.0F));
 }
 
-/// Nothing else goes to the parameter: of what waits, the first is stored and the others are added.
+/// No other gradient reaches the parameter: the first waiting gradient is stored, the others are
+/// added.
 TEST_P(ComputedWeights, TwoOfOneParameter) {
   const Parameter w = add({2, 2}, {1, 2, 3, 4});
   const Expression own = parameter(cg, w);
@@ -179,8 +182,8 @@ TEST_P(ComputedWeights, TwoGradientsOfOneNode) {
             (Floats{4 * (3 + 2 * 1), 4 * (0 + 4 * 2), 4 * (8 + 2 * 3), 4 * (8 + 4 * 4)}));
 }
 
-/// Gradients behind masks pass through the same memory when they are delivered; who asks for one
-/// afterwards is given that one, in any order and as often as wanted.
+/// Gradients behind masks pass through the same memory when they are delivered; a later question
+/// for one gets the right gradient, in any order and any number of times.
 TEST_P(ComputedWeights, EachHasItsOwnGradientWhenAskedFor) {
   const Parameter w = add({2, 2}, {1, 2, 3, 4});
   const Parameter v = add({2, 2}, {4, 3, 2, 1});
@@ -208,7 +211,7 @@ TEST_P(ComputedWeights, EachHasItsOwnGradientWhenAskedFor) {
   }
 }
 
-/// The nodes of a sum are one operand. Of these one is trained.
+/// The nodes of a sum are one operand, and one of them is trained.
 TEST_P(ComputedWeights, ASumOfParameters) {
   Parameter held = add({2, 2}, {4, 3, 2, 1});
   held.set_updated(false);
@@ -325,7 +328,7 @@ std::set<std::size_t> sizes_of_calls(const testing::Observed& seen,
   return sizes;
 }
 
-/// Nodes whose biases are parameters run beside others whose biases were computed: two calls.
+/// Nodes whose biases are parameters run beside nodes whose biases were computed: two calls.
 TEST(ComputedBiases, RunTogether) {
   ParameterCollection model;
   ComputationGraph cg(true);

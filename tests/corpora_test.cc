@@ -1,6 +1,6 @@
 // Real corpora are read completely. They are not part of the project: the environment variable
-// DYNET_TEST_CORPORA names the folder, whose README says where each comes from; without it the
-// tests are skipped. What is expected was counted by other programs.
+// DYNET_TEST_CORPORA names the folder, whose README has the sources; without it the tests are
+// skipped. Other programs counted the expected numbers.
 
 #include <gtest/gtest.h>
 

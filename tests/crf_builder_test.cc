@@ -43,7 +43,7 @@ std::vector<Tags> all_sequences(unsigned steps) {
   return all;
 }
 
-/// The parameters as numbers, with -inf where something is forbidden.
+/// The parameters as numbers, with -inf for forbidden tags and transitions.
 struct ByHand {
   std::vector<double> transitions, start, end;
   explicit ByHand(const CRFBuilder& crf)
@@ -178,11 +178,11 @@ TEST_F(CRF, ScoresThatAreNaNHaveNoBestTags) {
                 [&] { crf.viterbi(input(cg, Dim({kTags, 2}, 2), scores), {2, 2}); }),
             "CRFBuilder: viterbi: scores are {3,2}x2, and the best sequence of example 0 has a "
             "score of NaN");
-  // The graph stays usable, and what is beyond a sequence's end is not looked at.
+  // The graph stays usable, and scores beyond a sequence's end are not looked at.
   EXPECT_EQ(crf.viterbi(input(cg, Dim({kTags, 2}, 2), scores), {1, 2})[0].tags.size(), 1U);
 }
 
-/// What is forbidden counts for the scores and for the tags at the same time.
+/// Constraints count for the scores and for the tags at the same time.
 TEST_F(CRF, ConstraintsHoldFromTheNextGraphOn) {
   ComputationGraph cg;
   crf.new_graph(cg);
@@ -246,7 +246,7 @@ std::size_t calls_for(CRFBuilder& crf, const std::vector<unsigned>& lengths) {
 TEST_F(CRF, SequencesOfOneLengthMerge) {
   const std::size_t two = calls_for(crf, {4, 4});
   EXPECT_EQ(calls_for(crf, std::vector<unsigned>(40, 4)), two);
-  // What differs is the length: an input, a partition function and a score for each.
+  // Each further length has an input, a partition function and a score of its own.
   EXPECT_LE(calls_for(crf, {4, 4, 5, 5, 6, 6, 5, 6}), two + 6);
   crf.forbid(0, 1);
   EXPECT_LE(calls_for(crf, std::vector<unsigned>(40, 4)), two + 2);

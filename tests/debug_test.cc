@@ -1,4 +1,4 @@
-// What the library says about itself when it is asked: traces and times.
+// Reports of the library about itself: traces and times.
 
 #include "dynet/debug.h"
 

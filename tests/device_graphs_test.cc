@@ -1,5 +1,5 @@
-// Random graphs over several devices: every step and every parameter on one of them, with copies
-// where a step reads what is elsewhere, against the same program on one device.
+// Random graphs over several devices: every step and every parameter on one device, with copies of
+// operands from other devices, against the same program on one device.
 
 #include <gtest/gtest.h>
 

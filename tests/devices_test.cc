@@ -173,7 +173,7 @@ TEST(ToDevice, ConvertsNumbers) {
   const Expression x = input(cg, {3}, Floats{0.1F, -2.0F, 3e38F}, device("CPU"));
   const Expression wide = to_device(x, device("CPU:double"));
   EXPECT_EQ(numbers(wide.value()), (std::vector<double>{0.1F, -2.0F, 3e38F}));
-  // The double has more digits, and more range, than what comes back.
+  // The double has more digits, and more range, than the float.
   const Expression more = wide * 10.0F;
   EXPECT_EQ(as_vector(to_device(more, device("CPU")).value())[2],
             std::numeric_limits<float>::infinity());
@@ -310,7 +310,7 @@ TEST_P(Copies, GradientsAddUp) {
   EXPECT_EQ(x.gradient().device, from);
 }
 
-/// Copies of batches, of results that do not lie side by side, and of what nobody trains.
+/// Copies of batches, of results that do not lie side by side, and of nodes without gradients.
 TEST_P(Copies, OfAnyNodes) {
   ComputationGraph cg;
   const Expression batch = input(cg, Dim({2}, 3), Floats{1, 2, 3, 4, 5, 6});
@@ -399,15 +399,15 @@ TEST(ToDevice, OnlyCopiesWait) {
   }
   const Expression all = concatenate({left, to_device(right, device("FAR:0"))});
   static_cast<void>(cg.incremental_forward(sum_elems(all)));
-  // The copy waited for what it read and for nothing else.
+  // The copy waited for its operand and for nothing else.
   EXPECT_EQ(far_queue_length(*device("FAR:1")), 0U);
   EXPECT_GT(far_queue_length(*device("FAR:0")), 10U);
   EXPECT_EQ(as_vector(all.value())[0], as_vector(all.value())[7]);
 }
 
-/// A device with a queue gets all that it can do before the host begins, and what makes the host
-/// wait comes last: two halves of a graph that have nothing to do with each other run at the same
-/// time, however the program mixed them.
+/// A device with a queue gets all its possible work before the host begins, and steps for which the
+/// host waits come last: two independent halves of a graph run at the same time, however the
+/// program mixed them.
 TEST(SeveralDevices, TheHostComputesWhileOthersDo) {
   for (const bool batching : {false, true}) {
     const DefaultDevice scope(device("CPU"));
@@ -443,7 +443,7 @@ TEST(SeveralDevices, TheHostComputesWhileOthersDo) {
 
 // ---- models ------------------------------------------------------------------------------------
 
-/// Two layers of a model and an embedding, each where it is told.
+/// Two layers of a model and an embedding, each on a given device.
 struct Model {
   ParameterCollection all;
   LookupParameter e;
@@ -499,7 +499,7 @@ TEST(SeveralDevices, OneTrainerTrainsParametersOnAllOfThem) {
   const auto sgd = [](ParameterCollection& all) { return SimpleSGDTrainer(all, 0.2F); };
   const auto adam = [](ParameterCollection& all) {
     AdamTrainer trainer(all, 0.05F);
-    trainer.clip_threshold = 0.5F;  // the norm is that of all devices together
+    trainer.clip_threshold = 0.5F;  // the norm of all devices together
     return trainer;
   };
   const auto check = [](const auto& make) {

@@ -1,4 +1,4 @@
-// Tables of the documentation are those of the library.
+// Tables of the documentation equal tables made by the library.
 
 #include <gtest/gtest.h>
 

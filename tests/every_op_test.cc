@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(All, EveryOp,
                          [](const auto& p) { return test_name(p.param, p.index); });
 TEST_P(EveryOp, Passes) { expect_passes(GetParam()); }
 
-/// What the shape rules refuse is listed, so that a case that vanished is seen.
+/// Lists the cases that shape rules refuse, so that a case that vanished is seen.
 TEST(EveryOpList, PrintsRefusedCases) {
   std::map<std::string, std::set<std::string>> refused;
   for (const Sample* s : operation_samples()) {
@@ -41,9 +41,9 @@ TEST(EveryOpList, PrintsRefusedCases) {
   }
 }
 
-/// Eight calls of every operation, of as many ranks, sizes and attributes as it takes; its tests,
-/// the far device's and the tables of special values are as good as they are. Leaves are left out:
-/// they take no arguments, and their numbers come from outside.
+/// Eight calls of every operation, with as many ranks, sizes and attributes as possible; all tests
+/// of operations, on the far device too, and the tables of special values are only as good as these
+/// calls. Leaves are left out: they take no arguments, and their numbers come from outside.
 TEST(EveryOpList, HasEightExamplesOfEveryOperation) {
   std::map<std::string_view, int> examples;
   for (const Sample* s : operation_samples()) {

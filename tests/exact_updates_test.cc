@@ -22,7 +22,7 @@ namespace {
 constexpr unsigned kRows = 30;
 constexpr unsigned kSize = 4;
 
-/// A model whose loss reads some rows of a table and, now and then, all of it.
+/// A model whose loss reads some rows of a table and, now and then, the whole table.
 struct Model {
   explicit Model(LookupUpdates how) : trainer(parameters, 0.01F) {
     reset_rng(1);
@@ -99,7 +99,7 @@ TEST_F(ExactUpdates, FilesHoldTheSame) {
   load_dynet_model(file, &loaded.parameters);
   expect_near(loaded.values(), dense.values());
 
-  // Into a table that lags: what it missed is not added to what was loaded.
+  // Into a table that lags: its missed updates are not added to the loaded values.
   Model lagging(LookupUpdates::kExact);
   Model other(LookupUpdates::kDense);
   for (int i = 0; i < 20; ++i) {

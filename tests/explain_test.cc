@@ -1,4 +1,4 @@
-// What explain_batch says of two nodes is true of them, over graphs of every operation.
+// The statements of explain_batch about two nodes are true, over graphs of every operation.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kGraphs = trials(150, 15);
 
-/// The kind of a reason: what stands before its colon, without the number of an argument.
+/// The kind of a reason: the text before its colon, without the number of an argument.
 std::string kind_of(const std::string& why) {
   if (why.find("runs alone") != std::string::npos) {
     return "runs alone";
@@ -30,7 +30,8 @@ std::string kind_of(const std::string& why) {
              : before;
 }
 
-/// A reason of the form "what: this != that" has two texts, and equal keys are what it says.
+/// A reason "name: this != that" has two different texts and belongs to different keys; the reason
+/// "equal keys" belongs to equal keys.
 void expect_true(const std::string& why, const Expression& a, const Expression& b) {
   const std::string of = explain_batch(b, a) + ", the other way round";
   const std::size_t middle = why.find(" != ");
@@ -78,8 +79,8 @@ TEST(Explain, NamesARealDifferenceInRandomGraphs) {
   }
 }
 
-/// The operation of an example, with batches of `batch` where the combination has them, and as many
-/// lists of indices as said.
+/// The operation of an example, with batches of `batch` as the combination says, and `lists` lists
+/// of indices.
 Expression node_of(ComputationGraph& cg, const Combination& c, unsigned batch, unsigned lists) {
   const Sample& s = *c.sample;
   std::vector<Expression> args;

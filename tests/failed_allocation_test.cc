@@ -1,5 +1,5 @@
-// Every allocation of a training step fails once: what is thrown is out_of_memory, and the call
-// that failed, repeated, leads to the numbers of a step in which nothing failed.
+// Every allocation of a training step fails once: the exception is out_of_memory, and the failed
+// call, repeated, leads to the numbers of a step without failures.
 
 #include <gtest/gtest.h>
 
@@ -130,8 +130,8 @@ TEST_P(FailedAllocation, TheCallRepeatedIsRight) {
   std::printf("%ld allocations\n", all);
 }
 
-/// One that could not begin leaves the collection as it was: it adds, and does not look for what is
-/// there.
+/// A Replay that could not begin leaves the collection as it was: additions are new parameters, not
+/// existing ones.
 TEST(FailedAllocation, AReplayThatCannotBegin) {
   for (long n = 0, refused = 1; refused != 0; ++n) {
     SCOPED_TRACE(n);
@@ -152,7 +152,7 @@ TEST(FailedAllocation, AReplayThatCannotBegin) {
   }
 }
 
-/// The tables of shapes and signatures are given up where they have grown: all of them or none.
+/// The tables of shapes and signatures are given up when large: all of them or none.
 TEST(FailedAllocation, TablesAreForgottenTogether) {
   const auto build = [](graph::Graph& graph) {
     const ops::Constant constant{Dim({2, 3}), 1.0F};

@@ -1,5 +1,5 @@
-// Every allocation of a call of a builder fails once: what is thrown is out_of_memory, and the
-// call, repeated, leads to the numbers of a program in which nothing failed.
+// Every allocation of a call of a builder fails once: the exception is out_of_memory, and the call,
+// repeated, leads to the numbers of a program without failures.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ namespace {
 
 using Expressions = std::vector<Expression>;
 
-/// A graph, some inputs, and what was computed. Refused are allocations of `call` alone.
+/// A graph, some inputs, and computed values. Only allocations of `call` are refused.
 class Program {
  public:
   Program() {

@@ -1,6 +1,6 @@
-// The far device itself: the host cannot touch its memory, and it works late but in order. Then
-// what is on it without a graph: parameters, tools, initialisers. Last, how often a graph and a
-// trainer make the host wait or copy.
+// The far device itself: the host cannot touch its memory, and it works late but in order. Then its
+// objects without a graph: parameters, tools, initialisers. Last, the number of times that a graph
+// and a trainer make the host wait or copy.
 
 #include "support/far_device.h"
 

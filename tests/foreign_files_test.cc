@@ -1,5 +1,5 @@
-// Whoever opens a file of another program is told what it is: each reader of the library, for
-// files of many kinds. src/util/foreign_file_test.cc knows more kinds.
+// Errors name the kind of a file of another program: each reader of the library, for files of many
+// kinds. src/util/foreign_file_test.cc knows more kinds.
 
 #include <gtest/gtest.h>
 

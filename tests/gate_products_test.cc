@@ -66,8 +66,8 @@ TEST_F(Gates, AreTheAffineTransformations) {
   expect_equal(second, affine_transform({b2, w2, x}));
 }
 
-/// gradient() says in nodes what backward computes, also where a gate has no product, and for one
-/// column.
+/// gradient() computes in nodes the gradients of backward, also for a gate without a product, and
+/// for one column.
 TEST_F(Gates, HaveGradientsInNodes) {
   const std::vector<Expression> xs{vector(4), vector(4),    matrix(4, 3), matrix(4, 3),
                                    vector(3), matrix(4, 2), matrix(2, 1)};

@@ -1,5 +1,5 @@
-// The norm of gradients is kept from where they are written. Whatever happens to a gradient behind
-// its back, the norm must be that of the numbers that are there.
+// The norm of gradients is counted while gradients are written. Whatever else happens to a
+// gradient, the norm must be right for its numbers.
 
 #include <gtest/gtest.h>
 

@@ -111,8 +111,8 @@ bool has_surrogate_gradient(const Program& program) {
   });
 }
 
-/// What is wrong with the gradients of one program; those of the gradient are held against
-/// differences where asked for.
+/// The first mistake in the gradients of one program; with_differences also checks gradients of
+/// gradients against differences.
 std::string wrong_gradients(const Program& program, bool with_differences) {
   GradientProgram live(program, true);
   const std::vector<Expression> g = gradient(live.loss(), live.leaves());
@@ -268,7 +268,7 @@ TEST(Gradient, OfParametersAndLookups) {
   EXPECT_EQ(numbers(p.get_storage().g), value_of(g[0]));
 }
 
-/// What is behind a pointer is read at every run, by the nodes of the gradient, too.
+/// Memory behind a pointer is read at every run, by the nodes of the gradient, too.
 TEST(Gradient, ReadsPointersAgain) {
   ComputationGraph graph;
   float number = 2.0F;
@@ -287,7 +287,7 @@ TEST(Gradient, ReadsPointersAgain) {
   }
 }
 
-/// The one mistake that is found late: what was added is taken away again.
+/// The one mistake that is found late: the added nodes are taken away again.
 TEST(Gradient, TakesBackWhatItAdded) {
   ComputationGraph graph;
   const unsigned count = 3;
@@ -344,7 +344,7 @@ TEST(Gradient, DrawsWhatDropoutDrew) {
   }
 }
 
-/// Later random nodes draw what they draw without a gradient.
+/// Later random nodes draw the same numbers as without a gradient.
 TEST(Gradient, LeavesOtherRandomNodesAlone) {
   const auto drawn = [](bool with_gradient) {
     ComputationGraph graph;

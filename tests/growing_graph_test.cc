@@ -31,7 +31,7 @@ double time_of(const std::function<void(int)>& run, int steps) {
   return best;
 }
 
-/// Other programs may take the machine for a while: one of several tries must show it.
+/// Other programs may take the machine for a while: one of several tries must be linear.
 void expect_linear(const std::function<void(int)>& run) {
   double ratio = 0.0;
   for (int i = 0; i < 4; ++i) {
@@ -94,7 +94,7 @@ TEST_P(Growing, ABackwardInEachStep) {
   expect_linear(learn);
 }
 
-/// Gradients as nodes, in each step with respect to what the step began with.
+/// Gradients as nodes, in each step for the value at the begin of the step.
 TEST_P(Growing, AGradientAsNodesInEachStep) {
   const auto refine = [&](int steps) {
     ComputationGraph cg(GetParam());
@@ -123,7 +123,7 @@ TEST_P(Growing, ResultsOfOneNodeAreVisitedTogether) {
   EXPECT_EQ(executor.path().visits() - path, computing);
 }
 
-/// What was tried is taken back, in a graph that holds many nodes and many parameters.
+/// Trials are taken back, in a graph that holds many nodes and many parameters.
 TEST_P(Growing, ARevertInEachStep) {
   ParameterCollection model;
   std::vector<Parameter> parameters;

@@ -29,7 +29,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-/// Up to rounding: what runs together may differ.
+/// Up to rounding: nodes may run in other groups.
 void expect_near(const Floats& a, const Floats& b) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -71,7 +71,7 @@ struct Encoder {
 
 struct Peak {
   std::size_t bytes;  ///< of values
-  std::size_t held;   ///< for them, with what the pool takes in advance
+  std::size_t held;   ///< for the values, with memory that the pool takes in advance
   Floats value;
 };
 
@@ -79,7 +79,7 @@ Peak measure(bool in_scope, bool batching) {
   Encoder encoder(256, 8);
   ComputationGraph cg(batching);
   execute::Executor& executor = cg.state().executor;
-  executor.give_back(0);  // what earlier graphs left would be used again
+  executor.give_back(0);  // else memory of earlier graphs would be used again
   const Expression h = encoder.run(cg, 200);
   std::unique_ptr<InferenceScope> scope;
   if (in_scope) {
@@ -128,7 +128,7 @@ TEST_P(Inference, ValuesAskedForStay) {
   EXPECT_EQ(as_vector(hs[2].value()), plain);
 }
 
-/// Every node, in an order that asks for what was dropped.
+/// Every node, in an order that asks for dropped values.
 TEST_P(Inference, WhatWasDroppedIsComputedAgain) {
   const auto values = [&](bool in_scope) {
     Encoder encoder(3, 2);
@@ -196,7 +196,7 @@ TEST_P(Inference, ADecoderComputesNothingTwice) {
   }
 }
 
-/// A recurrence whose state has a user when it is needed again is computed twice at most.
+/// A recurrence whose state has a user when needed again is computed twice at most.
 TEST_P(Inference, AWrongGuessCostsOnce) {
   ParameterCollection model;
   const Parameter w = model.add_parameters({4, 4});

@@ -155,7 +155,7 @@ TEST(Sizes, SumsOfExtentsDoNotWrap) {
   EXPECT_EQ(cg.nodes.size(), 2U);
 }
 
-/// The gates of a cell are a multiple of its extent, and so is what it saves.
+/// The gates of a cell, and its saved numbers, are a multiple of its extent.
 TEST(Sizes, MultiplesOfExtentsDoNotWrap) {
   constexpr unsigned kHuge = 1U << 30;
   ComputationGraph cg;
@@ -196,8 +196,7 @@ TEST(Sizes, PayloadsOf32BitsAndMore) {
                SizeError);
 }
 
-/// A program whose attributes differ in each step: what the graph keeps for the next one is
-/// bounded.
+/// A program whose attributes differ in each step: the tables kept for the next graph are bounded.
 TEST(Tables, AttributesWithoutEnd) {
   ComputationGraph cg;
   std::size_t most = 0;
@@ -214,8 +213,8 @@ TEST(Tables, AttributesWithoutEnd) {
   EXPECT_LE(most, api::kKeepTableBytes + (std::size_t{16} << 20));
 }
 
-/// The graphs of these tests begin without the warm memory of graphs before them: all workspaces at
-/// rest, of which there are at most 16, are taken by others.
+/// The graphs of these tests begin without the warm memory of earlier graphs: all workspaces at
+/// rest, at most 16, are taken by other graphs.
 class Memory : public ::testing::TestWithParam<bool> {
  protected:
   Memory() {
@@ -302,7 +301,7 @@ TEST_P(Memory, GraphGoesOnWhenThereIsMemoryAgain) {
               tolerance::kFewInFloat * 8.0 * 1024 * 1024);
 }
 
-/// What inputs copy counts, and is refused before there is a node.
+/// Copied numbers of inputs count, and are refused before there is a node.
 TEST_P(Memory, NumbersOfInputsCount) {
   constexpr std::size_t kBytes = std::size_t{4} << 20;
   const std::vector<float> many(kBytes / sizeof(float), 0.5F);
@@ -332,8 +331,8 @@ TEST_P(Memory, NumbersOfInputsCount) {
   EXPECT_EQ(as_scalar(mean_elems(input(cg, d, many)).value()), 0.5F);
 }
 
-/// Inputs and values share the cap: when memory ran out, one has what the other held as soon as the
-/// graph is cleared, or another one is made.
+/// Inputs and values share the cap: after memory ran out, each can use the memory of the other once
+/// the graph is cleared, or another graph is made.
 TEST_P(Memory, WhatInputsHeldIsFreeForValuesAndBack) {
   constexpr unsigned kCount = 1U << 20;
   const std::vector<float> many(kCount, 0.5F);
@@ -367,7 +366,7 @@ TEST_P(Memory, WhatInputsHeldIsFreeForValuesAndBack) {
   }
 }
 
-/// A graph that ended keeps some memory for the next one, of which the cap has to know.
+/// A graph that ended keeps some memory for the next one, which counts for the cap.
 TEST_P(Memory, AGraphThatEndedKeepsLittleOfManyNumbers) {
   constexpr unsigned kCount = 70U << 20;
   constexpr std::size_t kBytes = kCount * sizeof(float);

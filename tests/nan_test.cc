@@ -48,7 +48,7 @@ TEST_P(Nan, AGraphThatWantsValidNumbersNamesTheFirstBadNode) {
   const std::string text = text_of_error<NumericError>([&] { (void)sum.value(); });
   EXPECT_TRUE(contains(text, "NaN or infinity in node 2, log(v0) {2}, built at ")) << text;
   EXPECT_TRUE(contains(text, "nan_test.cc:")) << text;
-  // It is computed now, and asking for it again is no less an error; the rest is usable.
+  // The value is computed now, and another question is an error again; other nodes are usable.
   EXPECT_EQ(text_of_error<NumericError>([&] { (void)sum.value(); }), text);
   EXPECT_EQ(text_of_error<NumericError>([&] { (void)bad.value(); }), text);
   EXPECT_EQ(as_scalar(sum_elems(square(x)).value()), 2.0F);
@@ -116,7 +116,7 @@ TEST_P(Nan, MinusInfinityThatIsMeantIsNone) {
   EXPECT_EQ(as_vector((count + x).value())[0], -kInfinity);
   cg.checkpoint();
   EXPECT_EQ(find_nan(cg), "");
-  const InferenceScope scope;  // where what lies between is dropped
+  const InferenceScope scope;  // drops the values in between
   EXPECT_EQ(as_vector(((log_softmax(x, {1U}) + x) + x).value())[0], -kInfinity);
 }
 
@@ -232,8 +232,8 @@ TEST_P(Nan, TheTrainerNamesTheNode) {
   EXPECT_EQ(as_scalar(*m.p.gradients()), 0.0F);
 }
 
-/// Looking for it takes a backward of its own, for one of a parameter's nodes; nobody may stop an
-/// update in it.
+/// The search takes a backward of its own, for one of a parameter's nodes; nobody may stop an
+/// update during the search.
 TEST_P(Nan, NobodyStopsATrainerThatLooksForTheNode) {
   ParameterCollection model;
   const Parameter p = model.add_parameters({64, 64}, ParameterInitConst(0.0F));

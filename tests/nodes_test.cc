@@ -1,4 +1,4 @@
-// Nodes added by the names of DyNet 2.1's classes are those of the functions.
+// Nodes added by the names of DyNet 2.1's classes equal the nodes of the functions.
 
 #include "dynet/nodes.h"
 
@@ -16,7 +16,7 @@ using Unsigneds = std::vector<unsigned>;
 
 class Nodes : public ::testing::Test {
  protected:
-  /// What `index` computes and its shape are those of `want`, and it is a node of its own.
+  /// The node `index` has the value and the shape of `want`, and is another node.
   void expect_same(const char* name, VariableIndex index, const Expression& want) {
     const Expression got(&cg, index);
     EXPECT_NE(index, want.i) << name;

@@ -131,7 +131,7 @@ TEST(OldFunctions, DumpWritesTheGradientsThatThereAre) {
   EXPECT_EQ(count(before, "value: "), 2U) << before;
   EXPECT_EQ(count(before, "gradient: "), 0U) << before;
   cg.backward(loss);
-  static_cast<void>(tanh(loss));  // after what backward started from: no gradient
+  static_cast<void>(tanh(loss));  // after the root of backward: no gradient
   const std::string after = dumped(cg);
   EXPECT_EQ(count(after, "value: "), 3U) << after;
   EXPECT_EQ(count(after, "gradient: "), 2U) << after;

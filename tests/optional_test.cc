@@ -1,5 +1,5 @@
-// Arguments that a node does not have: values and gradients are those with zeros in their place,
-// nodes with and without them stand in one graph, and what does not fit is refused.
+// Arguments that a node does not have: values and gradients equal the results with zeros in their
+// place, nodes with and without them stand in one graph, and wrong calls are refused.
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-// Eight pairs of operations that an earlier toolkit merged although they differ, which gave wrong
-// numbers without an error. Each pair is a graph of both, merged and one by one, and each operation
-// twice as the control that the test can merge at all.
+// Eight pairs of different operations that an earlier toolkit merged, which gave wrong numbers
+// without an error. Each pair is a graph of both, merged and one by one, and each operation twice
+// as the control that the test can merge at all.
 
 #include <gtest/gtest.h>
 

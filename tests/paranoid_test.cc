@@ -1,5 +1,5 @@
-// DYNET_PARANOID compares what nodes give together with what each gives alone: an operation that
-// mixes its examples is caught, and the library's pass.
+// DYNET_PARANOID compares the results of nodes in a group with the results of each node alone: an
+// operation that mixes its examples is caught, and the library's operations pass.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 /// Before the first graph is made, which asks for it.
 [[maybe_unused]] const int kParanoid = setenv("DYNET_PARANOID", "1", 1);
 
-/// The first example of what a call reads.
+/// The first example of an operand of a call.
 struct FirstExample {
   explicit FirstExample(const ext::Operand& x) : block(x.blocks[0]), operand(x) {
     block.examples = operand.examples = 1;

@@ -1,6 +1,6 @@
-// Random operations draw from the distributions that they name: Kolmogorov and Smirnov's test where
-// numbers are continuous, chi squared where they are counts. Seeds are fixed, so a test passes
-// always or never; the levels are those that one in 100,000 right generators would miss.
+// Random operations draw from the distributions that they name: Kolmogorov and Smirnov's test for
+// continuous numbers, chi squared for counts. Seeds are fixed, so a test passes always or never; of
+// 100,000 right generators one would miss the levels.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace {
 using Numbers = std::vector<double>;
 constexpr unsigned kCount = 1 << 18;
 
-/// The numbers of one node, of a graph that draws from a stream of its own.
+/// The numbers of one node, in a graph with a random stream of its own.
 Numbers draw(const std::function<Expression(ComputationGraph&)>& node) {
   ComputationGraph graph(true);
   graph.set_random_stream(29);

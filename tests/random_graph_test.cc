@@ -1,5 +1,5 @@
 // Thousands of random graphs over every operation: merged and one by one give the same values and
-// the same gradient of everything. Also counts what was really merged.
+// the same gradient of everything. Also counts merged nodes.
 
 #include <gtest/gtest.h>
 
@@ -108,7 +108,7 @@ TEST(RandomGraphs, GradientsAgreeWithDifferences) {
   int checked = 0;
   for (std::uint64_t seed = 5001; checked < trials(150, 15); ++seed) {
     Program program = random_program(seed, combinations, counts);
-    for (Step& s : program.steps) {  // what has no gradient would differ
+    for (Step& s : program.steps) {  // steps without a gradient would differ
       if (s.leaf == LeafKind::kConstParameter) {
         s.leaf = LeafKind::kParameter;
       }

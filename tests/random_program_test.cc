@@ -1,8 +1,8 @@
 // Random programs with steps of builders: merged and one by one give the same values and the same
 // gradients of parameters and inputs; so do programs in an inference scope, values alone.
 //
-// DYNET_TEST_SEED=n runs the program of that seed alone and prints what it does;
-// DYNET_TEST_PROGRAMS=n runs that many. With DYNET_PARANOID or a far device there are fewer.
+// DYNET_TEST_SEED=n runs the program of that seed alone and prints its steps; DYNET_TEST_PROGRAMS=n
+// runs n programs. With DYNET_PARANOID or a far device there are fewer.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ namespace {
 constexpr unsigned kRows = 5;           // of the lookup table
 constexpr std::uint64_t kEnough = 100;  // programs, to say how often things are seen
 
-/// What a run of a program gave.
+/// The numbers from a run of a program.
 struct Numbers {
   std::vector<std::vector<double>> values;     ///< asked for on the way, then of all that is left
   std::vector<std::vector<double>> gradients;  ///< of all that is left, and of the model
@@ -46,7 +46,7 @@ struct HowToRun {
   bool is_loud = false;
 };
 
-/// A program: a model with some builders, and what is done with them.
+/// A program: a model with some builders, and its steps.
 class RandomProgram {
  public:
   RandomProgram(std::uint64_t seed, Device* device) : seed_(seed), device_(device) {
@@ -196,14 +196,14 @@ void RandomProgram::step(Run& run) {
   }
 }
 
-/// Their parameter has no other use, so that what they get may wait for the end of a pass.
+/// Their parameter has no other use, so that their gradients may wait for the end of a pass.
 void RandomProgram::compute_weights(Run& run) const {
   const Expression v = parameter(run.making.cg, v_);
   const std::vector<float> mask = run.making.numbers(size_ * size_);
   run.weights = {v * 0.5F, cmult(v, input(run.making.cg, {size_, size_}, mask))};
 }
 
-/// So many products that their gradients are held for one.
+/// Enough products for their gradients to be held for one product.
 Expression RandomProgram::weigh(Run& run) {
   Making& making = run.making;
   std::vector<Expression> terms;
@@ -260,7 +260,7 @@ void RandomProgram::ask(Run& run) const {
   run.numbers.values.push_back(testing::numbers(x.value()));
 }
 
-/// What a scope has dropped has no gradient: the graph forgets it.
+/// A value that a scope has dropped has no gradient: the graph forgets it.
 void RandomProgram::ask_in_scope(Run& run) const {
   {
     const InferenceScope scope;
@@ -272,7 +272,7 @@ void RandomProgram::ask_in_scope(Run& run) const {
   run.making.cg.invalidate();
 }
 
-/// Backward in the middle; more is built on what it went through.
+/// Backward in the middle; later steps build on its nodes.
 void RandomProgram::go_back(Run& run) const {
   const Expression loss = loss_of(run.making);
   say(run, "backward from v" + std::to_string(loss.i));
@@ -374,12 +374,12 @@ std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-/// How often what was seen.
+/// Counts over all programs.
 struct Seen {
   std::size_t programs = 0;
   std::size_t steep = 0;  ///< programs with gradients above 1000, in which rounding decides
   std::size_t in_float = 0;
-  std::size_t rounded = 0;  ///< of them, those whose numbers float does not have, one by one either
+  std::size_t rounded = 0;  ///< of these, programs whose numbers no float has, one by one either
   std::size_t joined = 0;   ///< sums that were begun in another group than the first of their call
 };
 
@@ -442,7 +442,7 @@ TEST(RandomPrograms, MergedEqualsOneByOne) {
     EXPECT_LE(seen.steep, seen.programs / 50);
     EXPECT_LE(seen.rounded, 1 + seen.in_float / 20);
     if (seen.programs >= kEnough) {
-      EXPECT_GE(seen.joined, seen.programs / 3);  // what the test is for
+      EXPECT_GE(seen.joined, seen.programs / 3);  // the purpose of the test
     }
   }
 }

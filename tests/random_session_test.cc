@@ -1,15 +1,15 @@
 // Random sessions: sequences of every call that a program can make of a graph, against a plain
 // recomputation.
 //
-// A session keeps, beside the live graph, a list of what was built in it. What a value or a
-// gradient has to be is computed from that list: a graph of its own, made for the question, one
-// node at a time, with a copy of the model, and without any of the session's events. After each
-// event the executor's own state is verified, too (execute/verify.h). Parameters may change in the
-// middle: there is a copy of the model for each version, and each node is recomputed with the one
-// that it was computed with.
+// A session keeps, beside the live graph, a list of the nodes built in it. The right value or
+// gradient is computed from that list: a graph of its own, made for the question, one node at a
+// time, with a copy of the model, and without any of the session's events. After each event the
+// executor's own state is verified, too (execute/verify.h). Parameters may change in the middle:
+// there is a copy of the model for each version, and each node is recomputed with the version of
+// its computation.
 //
 // DYNET_TEST_SEED=n runs the session of that seed alone and prints its events;
-// DYNET_TEST_SESSIONS=n runs that many.
+// DYNET_TEST_SESSIONS=n runs n sessions.
 
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ enum class Kind {
   kCount
 };
 
-/// What was built: enough to build it again.
+/// A built node, with enough data to build it again.
 struct Node {
   Kind kind = Kind::kInput;
   std::vector<std::size_t> args;
@@ -138,7 +138,7 @@ Expression build(const Node& n, ComputationGraph& cg, const Model& m,
   return squared_norm(arg(0)) * 0.5F;
 }
 
-/// One session: a live graph and what was built in it.
+/// One session: a live graph and the list of its nodes.
 class Session {
  public:
   Session(std::uint64_t seed, Model& model, Copies& copies, Outcomes& outcomes, bool is_loud)
@@ -150,7 +150,7 @@ class Session {
     }
   }
 
-  /// One event. What the session has to say about it goes to the test.
+  /// One event. Its failures are failures of the test.
   void step() {
     const DefaultDevice device(double_device());
     const unsigned chance = random_.below(100);
@@ -194,8 +194,8 @@ class Session {
   }
 
  private:
-  /// Makes a call of the library: as it is, in another thread, with an allocation that is refused,
-  /// or with hardly any memory left. After a failure it is made again.
+  /// Makes a call of the library: plainly, in another thread, with an allocation that is refused,
+  /// or with hardly any memory left. After a failure the call is made again.
   void happen(const std::string& what, const std::function<void()>& f) {
     if (is_loud_) {
       std::printf("%s\n", what.c_str());
@@ -310,7 +310,7 @@ class Session {
     return false;
   }
 
-  /// Node `i` as a node of version `version` reads it: what shows a parameter is built anew.
+  /// Node `i` for a reader of version `version`: a node that shows a parameter is built anew.
   Expression read(std::size_t i, std::size_t version, ComputationGraph& cg,
                   const std::vector<Expression>& made) {
     if (!is_live(i) || version == copies_.newest()) {
@@ -323,7 +323,7 @@ class Session {
     return build(*nodes_[i], cg, copies_.at(version), own);
   }
 
-  /// The value of node `i` from what was built, or with `from` the gradient of `i` from that root.
+  /// The value of node `i` from the list, or with `from` the gradient of `i` from that root.
   std::vector<double> recompute(std::size_t i, std::optional<std::size_t> from = {}) {
     ComputationGraph cg(false);
     std::vector<Expression> made;
@@ -343,7 +343,7 @@ class Session {
     return numbers(made[i].gradient());
   }
 
-  /// Runs a backward pass. False where it was refused, as values of before a change are gone.
+  /// Runs a backward pass. False if it was refused, as values from before a change are gone.
   bool goes_back(const std::string& what, const std::function<void()>& f) {
     const bool has_old = has_versions();
     try {
@@ -460,7 +460,7 @@ class Session {
     }
   }
 
-  /// What pointers show is read again after values were forgotten.
+  /// Memory behind pointers is read again after values were forgotten.
   void change_pointed() {
     for (auto& node : nodes_) {
       if (node->kind == Kind::kInputPointer) {
@@ -557,8 +557,8 @@ TEST(RandomSessions, AgreeWithAPlainRecomputation) {
     }
   }
   if (count >= 1000 && only == 0) {
-    // What the test is for; about one session of 200 meets it, so that a fifth of that is no
-    // chance.
+    // The purpose of the test; about one session of 200 meets it, so that fewer than a fifth of
+    // that is no chance.
     EXPECT_GT(outcomes.kept, count / 20);
     EXPECT_GT(outcomes.gone, count / 1000);
   }

@@ -1,5 +1,5 @@
 // Recurrences written step by step: the scheduler takes the products of inputs out of them, and the
-// numbers stay those of one node after the other.
+// numbers stay the numbers of one node after the other.
 
 #include <gtest/gtest.h>
 
@@ -193,7 +193,8 @@ TEST_F(Recurrence, CheckpointInTheMiddleAndRevert) {
   near(last(false).second, last(true).second);
 }
 
-/// Over two sequences the second layer multiplies with what the first one computed in one product.
+/// Over two sequences one product multiplies the second layer's weights with the first layer's
+/// outputs.
 TEST_F(Recurrence, OfTwoLargeLayersIsThatOfOneByOne) {
   VanillaLSTMBuilder lstm(2, 64, 64, model_);
   expect_same([&](ComputationGraph& cg) {
@@ -217,8 +218,8 @@ Expression given(ComputationGraph& cg, float first) {
   return input(cg, {2}, {first, 0.5F - first});
 }
 
-/// One that waits for two operations which wait for each other: the scheduler begins the steps that
-/// are ready before it is there.
+/// A node that waits for two operations which wait for each other: the scheduler begins the steps
+/// that are ready earlier.
 Expression late(ComputationGraph& cg, float first) {
   const Expression x = given(cg, first);
   const Expression y = given(cg, -first);

@@ -142,7 +142,7 @@ std::size_t calls_for(const std::vector<unsigned>& lengths, float dropout) {
 
 TYPED_TEST(RecurrentBuilders, SequencesOfDifferentLengthsMerge) {
   for (const float dropout : {0.0F, 0.5F}) {
-    // Where groups are cut elsewhere there are a few calls more, however many sequences there are.
+    // Other cuts of groups add a few calls, whatever the number of sequences.
     const std::size_t most = calls_for<TypeParam>({9}, dropout) + 3;
     EXPECT_LE(calls_for<TypeParam>({9, 4}, dropout), most);
     EXPECT_LE(calls_for<TypeParam>({5, 9, 2, 7, 1, 8}, dropout), most);
@@ -187,7 +187,7 @@ TYPED_TEST(RecurrentBuilders, ComeBackFromAFile) {
   EXPECT_EQ(output_of(again), output_of(builder));
 }
 
-/// What the loader says when a file of `Saved` is loaded into a `Read`.
+/// The loader's error when a file of `Saved` is loaded into a `Read`.
 template <class Saved, class Read>
 std::string refusal(const std::string& key = "") {
   const ModelFile file;

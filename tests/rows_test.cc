@@ -1,6 +1,6 @@
-// Operations along rows whose examples do not say everything: which elements are kept, what is at
-// the bounds of attributes and indices, and the edges where a plain formula breaks, against figures
-// that mpmath computed with 50 digits.
+// Operations along rows, beyond their examples: which elements are kept, the bounds of attributes
+// and indices, and the edges at which a plain formula breaks, against figures that mpmath computed
+// with 50 digits.
 
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ class Rows : public ::testing::TestWithParam<bool> {
       }
     }
   }
-  /// The gradient of x where the loss is the sum of y times these numbers.
+  /// The gradient of x for the loss sum(y * these numbers).
   Numbers gradient(const Expression& y, const Expression& x, const std::vector<float>& seeds) {
     graph.backward(sum_batches(dot_product(y, in(y.dim(), seeds))), true);
     return numbers(x.gradient());
@@ -67,7 +67,7 @@ class Rows : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Both, Rows, ::testing::Bool(),
                          [](const auto& p) { return p.param ? "Double" : "Float"; });
 
-/// What a class at its bound leaves is for the others, however far below it they are.
+/// The rest left by a class at its bound is for the others, however far below they are.
 TEST_P(Rows, BoundedSoftmaxOfScoresFarApart) {
   for (const float far : {30.0F, 80.0F, 200.0F, 1e4F, 1e30F}) {
     const Expression x = in({2}, {far, 0.0F});
@@ -76,7 +76,7 @@ TEST_P(Rows, BoundedSoftmaxOfScoresFarApart) {
     expect(constrained_softmax(x, u), {least, 1.0 - least});
     expect_gradient(constrained_softmax(x, u), x, {1.0F, 2.0F}, {0.0, 0.0});
     expect_gradient(constrained_softmax(x, u), u, {1.0F, 2.0F}, {-1.0, 0.0});
-    // Two of three at their bounds, and what they leave is shared by two that are far below.
+    // Two of three at their bounds; two scores far below share the rest.
     const Expression y = in({5}, {0.0F, far, -far, -far, -2.0F * far});
     const Expression v = in({5}, {0.25F, 0.25F, 1.0F, 1.0F, 1.0F});
     expect(constrained_softmax(y, v), {0.25, 0.25, 0.25, 0.25, 0.0});
@@ -165,7 +165,7 @@ TEST_P(Rows, SparsemaxLossByHand) {
   expect(batch, {4.0, 0.0});
 }
 
-/// As 2.1 does it: clip what is above its bound, and give the rest of the mass to the others.
+/// As in 2.1: clips numbers above their bound, and gives the rest of the mass to the others.
 Numbers clipped(const std::vector<float>& x, const std::vector<float>& u) {
   Numbers y(x.size(), 0.0);
   std::vector<bool> is_clipped(x.size(), false);

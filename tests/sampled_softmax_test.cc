@@ -1,5 +1,4 @@
-// Sampled losses in whole programs: what draws are, what losses are on average, gradients, how
-// losses merge, training.
+// Sampled losses in whole programs: draws, mean losses, gradients, merging of losses, training.
 
 #include <gtest/gtest.h>
 

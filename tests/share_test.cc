@@ -156,7 +156,7 @@ Expression long_chain(ComputationGraph& cg, const Parameter& p, int length) {
   return sum_elems(x);
 }
 
-/// Time of the processor: what else the machine does must not count.
+/// Time of the processor, as other work of the machine must not count.
 double seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 /// Steps that take several times the 40 ms after which a computation asks first, here, today.

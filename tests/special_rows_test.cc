@@ -1,6 +1,6 @@
 // Rows that are special as a whole (all 0, all equal, all -inf, masked, one element) and scores
-// with a large part in common: values, gradients and gradients of gradients against what they are
-// by hand. docs/special-values.md has a table of such rows, which special_values_test holds.
+// with a large part in common: values, gradients and gradients of gradients against results by
+// hand. docs/special-values.md has a table of such rows, checked by special_values_test.
 
 #include <gtest/gtest.h>
 
@@ -295,7 +295,7 @@ TEST_P(SpecialRows, AttentionToNothingIsZero) {
   }
 }
 
-/// Where no sequence of tags is possible nothing flows back; nor where labels are too many.
+/// No gradient flows back if no sequence of tags is possible, or if there are too many labels.
 TEST_P(SpecialRows, ChainsWithoutAPathHaveNoGradient) {
   const Expression e = in({2, 2}, {-kInf, -kInf, 0.5F, 0.25F});
   const Expression t = in({2, 2}, {0.0F, 0.0F, 0.0F, 0.0F});
@@ -320,8 +320,8 @@ bool all_finite(const std::vector<Numbers>& all) {
   });
 }
 
-/// What is wrong with the gradients as nodes of a program, and with those of these. The loss is a
-/// linear function of the results, so that nothing but the program makes NaN.
+/// The first mistake in a program's gradients as nodes, and in their own gradients. The loss is a
+/// linear function of the results, so that only the program can make NaN.
 std::string wrong_gradients(const Program& program) {
   const DefaultDevice scope(double_device());
   LiveProgram live(program, double_device(), true);

@@ -1,6 +1,6 @@
-// docs/special-values.md says what each operation does with NaN, infinities, zeros of both signs,
-// denormal numbers and the largest floats, and with rows that are special as a whole. (That it does
-// the same merged and one by one, in float and in double, every_op_test asks.)
+// docs/special-values.md lists the results of each operation for NaN, infinities, zeros of both
+// signs, denormal numbers and the largest floats, and for rows that are special as a whole.
+// (every_op_test checks that results are equal merged and one by one, in float and in double.)
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@
 namespace dynet::testing {
 namespace {
 
-/// "NaN, ±inf" of some results; "–" where all are finite.
+/// "NaN, ±inf" of some results; "–" if all are finite.
 std::string worst(const std::vector<std::vector<double>>& results) {
   std::set<Kind> kinds;
   for (const auto& numbers : results) {
@@ -38,7 +38,7 @@ std::string worst(const std::vector<std::vector<double>>& results) {
   return plus && minus ? "±inf" : plus ? "inf" : minus ? "-inf" : "–";
 }
 
-/// What the value and the gradients of one example are: "NaN", or "NaN; inf" where they differ.
+/// The worst of the value and of the gradients of one example: "NaN", or "NaN; inf" if they differ.
 std::string outcome_of(const Program& program, Device* device) {
   const Result result = run(program, {device, true});
   std::vector<std::vector<double>> gradients;
@@ -52,7 +52,7 @@ std::string outcome_of(const Program& program, Device* device) {
   return y == dx ? y : y + "; " + dx;
 }
 
-/// In float, and in parentheses what is otherwise in double.
+/// The outcome in float, and in parentheses the outcome in double if it differs.
 std::string outcome(const Program& program) {
   const std::string in_float = outcome_of(program, float_device());
   const std::string in_double = outcome_of(program, double_device());
@@ -110,12 +110,12 @@ std::string table_of_numbers() {
   return text;
 }
 
-/// A rule that computes each number from those at its place.
+/// A rule that computes each number from the numbers at its place.
 bool is_elementwise(const ext::Record& record) {
   return record.rule != nullptr && !record.rule->summed;
 }
 
-/// The operations on rows, without those that give finite numbers for all of these rows.
+/// The operations on rows, without operations that give finite numbers for all of these rows.
 std::string table_of_rows() {
   std::string text = head("operation on rows", kSpecialRows);
   for (const Sample* s : examples_of_the_page()) {
@@ -141,7 +141,7 @@ std::string table_of_rows() {
   return text;
 }
 
-/// The page has this table, on all targets. `name`: of the file that is written where it has not.
+/// The page has this table, on all targets. If not, the right table is written to a file `name`.
 void expect_on_page(const std::string& head_of_table, std::string (*table)(),
                     const std::string& name) {
   std::ifstream file(std::filesystem::path(DYNET_SOURCE_DIR) / "docs" / "special-values.md");

@@ -1,4 +1,4 @@
-// Expressions that outlive what they stand for: every use says so and nothing else happens.
+// Expressions that outlive their node: every use is an error and nothing else happens.
 
 #include <gtest/gtest.h>
 
@@ -168,7 +168,7 @@ TEST(Nodes, TheViewEndsWithTheGraph) {
   static_assert(std::is_same_v<decltype(cg.get_dimension(0)), const Dim&>);
 }
 
-/// References to shapes stay what they are while the table of shapes grows.
+/// References to shapes stay valid while the table of shapes grows.
 TEST(Nodes, ShapesStayInTheirPlace) {
   ComputationGraph cg;
   const Dim& d = constant(cg, {3}, 1.0F).dim();

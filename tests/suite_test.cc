@@ -38,14 +38,14 @@ TEST(WorstError, StaysNaN) {
   EXPECT_EQ(relative_error(nan, 1.0), inf);
 }
 
-/// What is wrong with an operation.
+/// A mistake in an operation.
 enum class Fault : unsigned char {
   kNone,
   kSlope,            ///< its sign
   kNan,              ///< double loses it
   kShared,           ///< the argument is declared shared without need
   kMixes,            ///< adds the first example of a call to all
-  kStoresGradients,  ///< where they are to be added
+  kStoresGradients,  ///< should add them
   kOneBlock,         ///< writes no gradient that lies in two blocks
   kThrows
 };

@@ -168,9 +168,8 @@ struct Waiting {
   static std::vector<ext::Example<Waiting>> examples() { return {{{}, {{1}}}}; }
 };
 
-/// A second thread that enters a graph while the first computes gets an error.
-/// Graphs that come and go at ever new places, as many as make the table of live graphs be cleared
-/// of the dead ones again and again, hide none that is alive.
+/// Graphs that come and go at ever new places hide no live graph, even if they are so many that the
+/// table of live graphs is cleared of the dead ones again and again.
 TEST(Threads, LiveGraphsAreFoundWhileOthersComeAndGo) {
   struct alignas(ComputationGraph) Room {
     std::byte bytes[sizeof(ComputationGraph)];
@@ -197,6 +196,7 @@ TEST(Threads, LiveGraphsAreFoundWhileOthersComeAndGo) {
   EXPECT_FALSE(was_hidden);
 }
 
+/// A second thread that enters a graph while the first computes gets an error.
 TEST(Threads, TwoThreadsInOneGraph) {
   ComputationGraph cg;
   const Expression x = input(cg, 3.0F);
@@ -217,7 +217,7 @@ TEST(Threads, TwoThreadsInOneGraph) {
   EXPECT_EQ(as_scalar((y + 1.0F).value()), 4.0F);
 }
 
-/// The stream decides what a random node draws, whatever thread runs the graph.
+/// The stream decides the numbers of a random node, whatever thread runs the graph.
 TEST(Threads, RandomStreamMakesRunsRepeatable) {
   const auto draw = [](std::uint64_t stream) {
     ComputationGraph cg;

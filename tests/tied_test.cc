@@ -1,5 +1,5 @@
-// What nodes share. A table that one graph uses in two ways: rows of it as embeddings, and all of
-// it as one matrix. One bias beside many matrices.
+// Shared arguments of nodes. A table that one graph uses in two ways: rows of it as embeddings, and
+// the whole table as one matrix. One bias beside many matrices.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Transformers: whole sequences against step by step, batches against their examples, what a
-// position may see, gradients, merging, encodings, dropout, files, errors. Values and gradients
+// Transformers: whole sequences against step by step, batches against their examples, the positions
+// that a position sees, gradients, merging, encodings, dropout, files, errors. Values and gradients
 // against PyTorch: python/tests/test_transformers.py.
 
 #include "dynet/transformer.h"
@@ -147,7 +147,7 @@ TEST_P(Transformer, APaddedBatchIsWhatItsExamplesAre) {
   expect_same(encoder.encode(one), reshape(encoder.encode(reshape(one, {kDim, 1})), {kDim}));
 }
 
-/// x, what was read and the memory: where one of them has one example, it stands for all.
+/// x, earlier positions and the memory: one example in one of them stands for all.
 TEST_P(Transformer, OneExampleStandsForAll) {
   const Expression seen = drawn(Dim({kMemory, 4}, 3));
   const Expression one = drawn({kDim, 2});
@@ -187,7 +187,7 @@ TEST_P(Transformer, SentencesOfOnePosition) {
   const Expression column = reshape(x, {kDim, 1});
   const Expression seen = drawn({kMemory});
   expect_same(reshape(encoder.encode(x), {kDim, 1}), encoder.encode(column));
-  // It is what a longer sentence has of it, where no other position counts.
+  // The same as in a longer sentence of which no other position counts.
   const Expression padded = concatenate_cols({x, drawn({kDim, 2})});
   expect_same(columns(encoder.encode(padded, {1}), 0, 1), encoder.encode(column));
   const Expression decoded = decoder.add_input(decoder.start(seen), x).output;
@@ -274,7 +274,7 @@ TEST(TransformerMerging, SentencesOfDifferentLengths) {
 TEST(TransformerMerging, HypothesesStepByStep) {
   const std::size_t two = calls_for({5, 5}, true);
   EXPECT_EQ(calls_for(Lengths(10, 5), true), two);
-  // Of each further length: attention to what the encoder read, at each of three steps.
+  // Calls of each further length: attention to the encoder's output, at each of three steps.
   EXPECT_LE(calls_for({5, 6, 5, 6}, true), two + 10);
 }
 

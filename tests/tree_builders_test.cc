@@ -100,7 +100,7 @@ TYPED_TEST(TreeBuilders, GradientsWithMasks) { check_gradients<TypeParam>(0.25F)
 // ---- errors
 // ---------------------------------------------------------------------------------------
 
-// Through the base class there is no line to be had: its add_input is that of DyNet 2.1.
+// Through the base class there is no line, as its add_input is DyNet 2.1's.
 TYPED_TEST(TreeBuilders, ErrorsHaveTheCallersLine) {
   ParameterCollection model;
   auto builder = make<TypeParam>(model);
@@ -176,8 +176,8 @@ std::size_t calls_for(const std::vector<Tree>& trees, float dropout) {
 
 TYPED_TEST(TreeBuilders, NodesOfOneArityMerge) {
   for (const float dropout : {0.0F, 0.5F}) {
-    // A level of a complete tree is one group of each operation, and so are those of other trees:
-    // their number grows with the height alone.
+    // Each level of complete trees is one group of each operation: the number of groups grows with
+    // the height alone.
     const std::size_t low = calls_for<TypeParam>({complete_tree(2)}, dropout);
     const std::size_t mid = calls_for<TypeParam>({complete_tree(3)}, dropout);
     const std::size_t high = calls_for<TypeParam>({complete_tree(4)}, dropout);

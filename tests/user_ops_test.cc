@@ -1,6 +1,6 @@
-// The hard operations written again by a "user" outside the tree (user_ops/): the same values and
-// gradients as the library's, merged and not; and they pass every check that the library's pass.
-// tests/plant/run compiles this file against damaged copies of user_ops/ and requires it to fail.
+// The hard operations written again by a "user" outside the tree (user_ops/): equal values and
+// gradients as the library's operations, merged and not, and the same checks. tests/plant/run
+// compiles this file against damaged copies of user_ops/ and requires it to fail.
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ using Others = ext::OpList<user::SelectRows, user::SumOfSome, user::Largest, use
                            user::SumOfThose, user::Shuffle, user::RecurrentStep>;
 using UserOps = ext::JoinLists<Twins, Others>;
 
-/// What is a weight stands here and not in the operation, so that a wrong role is seen.
+/// The weights are listed here and not in the operation, so that a wrong role is seen.
 template <class Op>
 Expectations expected() {
   if constexpr (std::is_same_v<Op, user::Affine> || std::is_same_v<Op, user::RecurrentStep>) {
@@ -185,8 +185,8 @@ std::vector<std::vector<float>> run_steps(ParameterCollection& model, bool batch
   return found;
 }
 
-/// Products with the inputs of all steps but the first are one call, and the numbers those of one
-/// step after the other.
+/// Products with the inputs of all steps after the first are one call, and the numbers equal the
+/// numbers of one step after the other.
 TEST(UserOps, AStepOfARecurrenceIsDivided) {
   ParameterCollection model;
   model.add_parameters({4});

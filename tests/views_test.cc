@@ -1,4 +1,4 @@
-// Pictures of what the library does: a timeline, and a graph in its groups.
+// Pictures of the library's work: a timeline, and a graph in its groups.
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
@@ -75,7 +75,7 @@ TEST_F(Timeline, HasStagesCallsAndUpdates) {
         R"("name":"20 x matmul","cat":"backward")", R"("name":"1 x sum","cat":"forward")"}) {
     EXPECT_EQ(count_of(text, event), 1U) << event << "\n" << text;
   }
-  // Group 1 of the plan, 20 results of two floats, and where the first was built.
+  // Group 1 of the plan, 20 results of two floats, and the line that built the first.
   EXPECT_EQ(count_of(text, R"("group":1,"nodes":"v2 v5 v8 )"), 2U) << text;
   EXPECT_EQ(count_of(text, R"("shape":"{2}","bytes":160,"built at":")"), 2U) << text;
   EXPECT_NE(text.find("views_test.cc:"), std::string::npos);
@@ -175,7 +175,7 @@ TEST(Svg, SaysThatItIsEmptyAndWrapsWhatIsWide) {
   EXPECT_EQ(count_of(text, "x=\"14\" y=\""), 3U);  // three lines of columns begin at the left
 }
 
-/// Where the text of the first box with this title begins, from the left.
+/// The left end of the text of the first box with this title.
 int left_of(const std::string& text, const std::string& title) {
   const std::size_t at = text.rfind("<text x=\"", text.find(title + "<"));
   return std::stoi(text.substr(at + 9));

@@ -108,7 +108,7 @@ TEST_F(Windows, Convolution) {
   const Expression f = constant(cg, {2, 2, 1, 1}, 1.0F);
   EXPECT_EQ(value_of(conv2d(x, f, {1, 1})), (Floats{8, 12, 20, 24, 32, 36}));
   EXPECT_EQ(value_of(conv2d(x, f, constant(cg, {1}, 0.5F), {2, 2})), (Floats{8.5F, 32.5F}));
-  // Where one place is missing it is after the image: what is there is the sum of what is left.
+  // The added place lies after the image: sums there have the numbers inside the image only.
   EXPECT_EQ(value_of(conv2d(x, f, {1, 1}, false)),
             (Floats{8, 12, 7, 20, 24, 13, 32, 36, 19, 19, 21, 11}));
   EXPECT_EQ(value_of(maxpooling2d(x, {2, 2}, {1, 1})), (Floats{4, 5, 7, 8, 10, 11}));
@@ -156,7 +156,7 @@ struct LargeImages {
   }
 };
 
-/// The windows of one image are more than a cache holds, so that some columns of them are done at a
+/// The windows of one image are larger than a cache, so that some columns of them are done at a
 /// time.
 TEST_F(Windows, ConvolutionOfALargeImageByHand) {
   // With a height of 1 only the columns reach outside.
@@ -200,8 +200,8 @@ TEST_F(Windows, CirclesAndFilters) {
   EXPECT_EQ(value_of(filter1d_narrow(x, constant(cg, {3, 2}, 1.0F))), (Floats{15, 33, 51}));
 }
 
-/// What does not fit the scratch of a call at once is done in parts: columns of the matrix of a
-/// circle, and examples. Both must be as one by one.
+/// Work that does not fit the scratch of a call at once is done in parts: columns of the matrix of
+/// a circle, and examples. Both must equal one by one.
 TEST_F(Windows, LargeCirclesAreDoneInParts) {
   constexpr unsigned kLength = 700;
   Draw draw(3);

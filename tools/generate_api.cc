@@ -4,7 +4,7 @@
 //   generate_api ROOT           writes ROOT/include/dynet/expr/*.h and ROOT/src/api/functions/*.cc
 //   generate_api ROOT --check   exit status 1 and the names of the files that differ from that
 //
-// In: the lists of operations (dynet/ops/all.h). What a function looks like follows from the
+// In: the lists of operations (dynet/ops/all.h). The form of a function follows from the
 // operation alone: its arguments, its payload, its members with their types and defaults. Files are
 // compared without regard to spaces, so that the check needs no clang-format; `tools/generate-api`
 // runs it after writing.
@@ -43,14 +43,13 @@ using dynet::ext::Payload;
 using std::string;
 using std::string_view;
 
-// ---- what the generator knows about an operation
-// --------------------------------------------------
+// ---- facts about an operation -------------------------------------------------------------------
 
 struct Attribute {
   string name;
   string type;           ///< as a parameter: "float", "const Dim&", "const std::vector<unsigned>&"
   string default_value;  ///< empty: the caller must say
-  string list_type;      ///< "ext::List<unsigned, 7>" where it is one
+  string list_type;      ///< "ext::List<unsigned, 7>" for a list
 };
 
 struct Function {
@@ -248,13 +247,13 @@ Overload finish(const Function& f, std::vector<Parameter> leading, const string&
   return o;
 }
 
-/// The overload, and before it the one without a trailing list that has a default.
+/// The overload, and before it an overload without a trailing list that has a default.
 void add_overloads(const Function& f, const std::vector<Parameter>& leading, const string& call,
                    bool location, std::vector<Overload>& to) {
   const std::size_t n = f.attributes.size();
   if (n > 0 && !f.attributes.back().list_type.empty() &&
       !f.attributes.back().default_value.empty()) {
-    // Through Located: beside a Where an empty list {} would be ambiguous.
+    // Through Located: after a Where an empty list {} would be ambiguous.
     std::vector<Parameter> located = leading;
     located[0].type = "const detail::Located&";
     string short_call = call;

@@ -1,9 +1,9 @@
 #pragma once
 
-// All that the examples share beside the library: the frame of main, data as numbers, random
-// orders, and the training of a model that is tested after each epoch. A model is a class with
-// parameters `m`, `new_graph(cg)`, which is called once for each graph, `loss(cg, example)`, and
-// `answer(cg, example)`, the labels that it gives.
+// Code that all examples share: the frame of main, data as numbers, random orders, and the training
+// of a model that is tested after each epoch. A model is a class with parameters `m`,
+// `new_graph(cg)`, which is called once for each graph, `loss(cg, example)`, and `answer(cg,
+// example)`, the labels that the model gives.
 
 #include <algorithm>
 #include <cstddef>
@@ -36,11 +36,11 @@ using Numbers = std::vector<unsigned>;
 // ---- the command line
 
 struct Options {
-  std::string data = {};   ///< what the files hold; empty: the program has none
+  std::string data = {};   ///< the contents of files; empty: the program has none
   std::string train = {};  ///< files
   std::string dev = {};
   unsigned epochs = 10;
-  std::size_t updates = 0;  ///< 0: as many as the epochs have
+  std::size_t updates = 0;  ///< 0: all updates of the epochs
   unsigned minibatch = 8;
   double learning_rate = 0.005;
   unsigned seed = 1;
@@ -50,8 +50,8 @@ struct Options {
 void declare_options(CLI::App& app, Options& o);
 
 /// The frame of main: reads the command line (which may hold options of the library, such as
-/// --dynet-autobatch=0) into what `declare` names, `options` among it, starts the library, runs the
-/// program, and prints what goes wrong. Mistakes in data exit with 2, others with 1.
+/// --dynet-autobatch=0) into the variables that `declare` names, `options` among them, starts the
+/// library, runs the program, and prints errors. Mistakes in data exit with 2, others with 1.
 int run(int argc, char** argv, const char* about, const Options& options,
         const std::function<void(CLI::App&)>& declare, const std::function<void()>& program);
 
@@ -60,7 +60,7 @@ int run(int argc, char** argv, const char* about, Options options, void (*progra
 
 // ---- data as numbers
 
-/// What a model reads, and what it is to answer: a tag for each word, the class of a document, the
+/// The input of a model, and the wanted labels: a tag for each word, the class of a document, the
 /// words of a translation.
 struct Example {
   Numbers words, labels;
@@ -78,14 +78,15 @@ auto read_all(const std::string& file) {
 
 constexpr unsigned kNone = ~0U;
 
-/// Takes no new words: those count as "<unk>".
+/// Takes no new words: a new word counts as "<unk>".
 inline void freeze(Dict& dict) {
   dict.freeze();
   dict.set_unk("<unk>");
 }
 
-/// The numbers of words, tags or classes. A dictionary that is not frozen grows. New words are
-/// kNone where it is frozen without "<unk>": a class that no training has, and no answer is.
+/// The numbers of words, tags or classes. A dictionary that is not frozen grows. In a dictionary
+/// frozen without "<unk>", new words are kNone: a class that is in no training, and never an
+/// answer.
 inline Numbers numbers_of(const text::Words& words, Dict& dict) {
   const bool takes_all = !dict.is_frozen() || dict.get_unk_id() >= 0;
   Numbers numbers;
@@ -130,8 +131,8 @@ Dict numbered(const std::vector<Sentence>& sentences, unsigned least,
 
 // ---- random orders
 
-/// Random integers that are the same in C++, in Python, and in programs without the library that
-/// are compared with these.
+/// Random integers that are the same in C++, in Python, and in comparable programs without the
+/// library.
 class Random {
  public:
   explicit Random(std::uint32_t seed) : engine_(seed) {}
@@ -173,7 +174,7 @@ class Minibatches {
 // ---- training
 
 /// An update with the examples at these places, whose losses are written into one graph. Returns
-/// their sum.
+/// the sum of the losses.
 template <class Model, class AnyExample>
 float learn(Trainer& trainer, Model& model, const std::vector<AnyExample>& examples,
             const std::vector<std::size_t>& places) {
@@ -190,8 +191,8 @@ float learn(Trainer& trainer, Model& model, const std::vector<AnyExample>& examp
   return loss;
 }
 
-/// The place of the largest number in each of these, which are of one size, and in each example of
-/// a batch. Computes them together.
+/// The place of the largest number in each of the scores, which have one size, and in each example
+/// of a batch. Computes all scores together.
 inline Numbers best_of_each(const Expressions& scores) {
   const std::vector<float> all = as_vector(concatenate(scores).value());
   const auto size = static_cast<std::ptrdiff_t>(scores[0].dim().rows());
@@ -254,8 +255,8 @@ void train_and_test(const Options& options, Model& model, const std::vector<Exam
   std::printf("dev accuracy %.2f %%, best accuracy %.2f %%\n", score, best);
 }
 
-/// Trains and tests a Model that is made of how many words and tags there are. Words that occur
-/// once count as "<unk>"; `first_tag`, where there is one, has the number 0.
+/// Trains and tests a Model made for the numbers of words and tags. Words that occur once count as
+/// "<unk>"; `first_tag`, if there is one, has the number 0.
 template <class Model>
 void train_on_tagged(const Options& options, const text::Words& first_tag = {}) {
   const auto read = read_all<text::TaggedReader>(options.train);

@@ -1,5 +1,5 @@
-// What the examples share, and the models of the paper: random orders, words by number, files, the
-// loop that trains, lists.
+// Shared code of the examples, and the models of the paper: random orders, words by number, files,
+// the loop that trains, lists.
 
 #include <gtest/gtest.h>
 
@@ -297,7 +297,7 @@ TEST_F(ExamplesTest, TheBestModelIsKeptOrTheLast) {
     populate(saved, options.model());
     EXPECT_EQ(saved.value(), tested[keeps_best ? 1 : 4]);
     EXPECT_NE(tested[1], tested[4]);
-    // The other one begins where this one ended.
+    // The second training begins at the end of the first.
     Three next;
     options.init_file = options.model();
     options.updates = 1;

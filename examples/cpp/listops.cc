@@ -1,6 +1,6 @@
-// The demo: trains a tree LSTM on lists such as [MAX 3 [MIN 4 5] 1], which it makes by itself, and
-// asks it for the values of lists that it has not seen. Start reading at tree_model.h, the model;
-// listops_data.h has the lists. The Python twin is ../python/listops.py.
+// The demo: trains a tree LSTM on random lists such as [MAX 3 [MIN 4 5] 1], and asks for the values
+// of lists that are not in the training. Start reading at tree_model.h, the model; listops_data.h
+// has the lists. The Python twin is ../python/listops.py.
 
 #include <algorithm>
 #include <cstdio>
@@ -28,7 +28,7 @@ struct ListOptions : PaperOptions {
   unsigned test_trees = 2000;
 };
 
-/// What the tree LSTM is compared with: a linear model that knows how often each symbol occurs.
+/// The baseline for the tree LSTM: a linear model of the number of times that each symbol occurs.
 struct BagOfSymbols {
   ParameterCollection m;
   LookupParameter weights = m.add_lookup_parameters(static_cast<unsigned>(kWords.size()), {10});
@@ -103,7 +103,7 @@ void train_lists(const ListOptions& options) {
   settings.numbers["classes"] = 10;
   numbers_of(kWords, settings.dicts["words"]);
   TreeModel model(settings);
-  // The score chooses nothing: what is held out also measures the saved model, which is the last.
+  // The score chooses nothing: the held-out lists also measure the saved model, which is the last.
   const Plan plan{.unit = "trees",
                   .score_name = "root accuracy",
                   .score = [&] { return root_accuracy(model, tests); },

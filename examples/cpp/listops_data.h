@@ -1,13 +1,13 @@
 #pragma once
 
-// ListOps: nested lists whose value is a digit, and the trees that a model sees of them.
+// ListOps: nested lists whose value is a digit, and their trees for a model.
 //
 //   [MAX 3 [MIN 4 5] 1]    the largest of 3, 4 and 1: 4
 //
 // MIN, MAX, MED (the lower median) and SM (the sum modulo 10) over digits and lists. As a binary
-// tree a list branches to the left: its operator is a word, and each argument is joined to what
-// stands before it, (((MAX 3) ((MIN 4) 5)) 1). So every node has a value of its own, its label:
-// that of the operator over the arguments read so far. Operators have none.
+// tree a list branches to the left: its operator is a word, and each argument is joined to the tree
+// before it, (((MAX 3) ((MIN 4) 5)) 1). So every node has a label: the value of the operator over
+// the arguments read so far, such as 3 for (MAX 3). Operators have none.
 
 #include <algorithm>
 #include <numeric>
@@ -49,8 +49,8 @@ inline unsigned value_of(unsigned operation, Numbers values) {
 }
 
 /// As a binary tree a list branches to the left: its operator is a word, and each argument is
-/// joined to what stands before it, (((MAX 3) ((MIN 4) 5)) 1). So every node has a value, its
-/// label: that of the operator over the arguments so far. Operators have none.
+/// joined to the tree before it, (((MAX 3) ((MIN 4) 5)) 1). So every node has a label: the value of
+/// the operator over the arguments so far. Operators have none.
 inline void append(const text::TreeReader& reader, const text::Tree& list, std::size_t at,
                    Tree& tree) {
   const text::Tree::Node& node = list.nodes[at];
@@ -70,8 +70,8 @@ inline void append(const text::TreeReader& reader, const text::Tree& list, std::
   }
 }
 
-/// The tree of a list, in brackets [] or (); its root's label is its value. TextError with the
-/// column.
+/// The tree of a list, in brackets [] or (); the label of the root is the list's value. TextError
+/// with the column.
 inline Tree read_list(std::string list_text) {
   const bool is_square = list_text.find_first_of("[]") < list_text.find_first_of("()");
   const std::size_t other = list_text.find_first_of(is_square ? "()" : "[]");
@@ -91,7 +91,7 @@ inline Tree read_list(std::string list_text) {
   return tree;
 }
 
-/// Trees of lists that are not known yet, of this depth or, where it is 0, of any.
+/// Trees of lists that are not in `known` yet, of this depth, or of any depth if it is 0.
 inline std::vector<Tree> make_lists(Random& random, unsigned depth, std::size_t count,
                                     std::set<std::string>& known) {
   std::vector<Tree> trees;

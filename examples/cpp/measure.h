@@ -1,6 +1,6 @@
 #pragma once
 
-// What a process has used.
+// Time and memory used by a process.
 
 #include <sys/resource.h>
 #include <unistd.h>

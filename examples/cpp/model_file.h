@@ -1,7 +1,7 @@
 #pragma once
 
-// A model on disk: a safetensors file, whose metadata say what has to be known before the model can
-// be made. Python reads and writes the same files.
+// A model on disk: a safetensors file, with the settings of the model in its metadata. Python reads
+// and writes the same files.
 
 #include <algorithm>
 #include <charconv>
@@ -18,7 +18,7 @@
 
 namespace example {
 
-/// What has to be known before a model can be made: numbers, and the words that have numbers.
+/// The settings needed to make a model: numbers, and the words that have numbers.
 struct Settings {
   std::string task;
   std::map<std::string, unsigned> numbers = {};
@@ -53,8 +53,8 @@ inline void save_model(const Settings& settings, const ParameterCollection& m,
   saver.close();
 }
 
-/// The settings in a model's file. std::runtime_error where it is one of another task, or where
-/// they are none.
+/// The settings in a model's file. std::runtime_error for a model of another task, or for other
+/// metadata.
 inline Settings load_settings(const std::string& file, const std::string& task) {
   std::map<std::string, std::string> metadata = SafetensorsLoader(file).metadata();
   if (metadata["task"] != task) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The command line of the paper's programs: what example.h has, and models on disk, answers, and a
-// training that is measured.
+// The command line of the paper's programs: options of example.h, and options for models on disk,
+// answers, and measured training.
 
 #include <cstddef>
 #include <filesystem>
@@ -41,12 +41,12 @@ inline bool has_model(const PaperOptions& o) {
 /// The options of example.h and these.
 void declare_paper_options(CLI::App& app, PaperOptions& o);
 
-/// An option for each number: its name, and what it is.
+/// An option for each number: its name and description.
 void declare_sizes(CLI::App& app, Settings& settings,
                    const std::map<std::string, std::string>& texts);
 
-/// The frame of main for a program that trains and predicts. `declare` names all its options, those
-/// of declare_paper_options first.
+/// The frame of main for a program that trains and predicts. `declare` names all its options,
+/// declare_paper_options first.
 template <class AllOptions>
 int run_paper_program(int argc, char** argv, const char* about, AllOptions options,
                       void (*train)(const AllOptions&), void (*declare)(CLI::App&, AllOptions&),

@@ -1,6 +1,6 @@
-// Parses sentences with stack LSTMs (Dyer et al., 2015): LSTMs read the stack and what is left of
-// the sentence. A stack is popped by going on from an earlier step of its LSTM. When it parses,
-// each decision is read from the graph while that grows. Data: CoNLL-U.
+// Parses sentences with stack LSTMs (Dyer et al., 2015): LSTMs read the stack and the rest of the
+// sentence. A pop goes on from an earlier step of the stack's LSTM. When the program parses, each
+// decision is read from the graph while the graph grows. Data: CoNLL-U.
 
 #include <algorithm>
 #include <string>
@@ -32,7 +32,7 @@ class Parser {
     stack_.new_graph(cg);
     rest_.new_graph(cg);
   }
-  /// The loss of parsing as the tree says, or of what it decides by itself. Fills `heads_`.
+  /// The loss of the tree's parse, or of the model's own decisions. Fills `heads_`.
   Expression loss(ComputationGraph& cg, const Example& tree, bool decides = false) {
     const Numbers& words = tree.words;
     read(cg, words);
@@ -47,7 +47,7 @@ class Parser {
           affine_transform({parameter(cg, bias_), parameter(cg, weights_), state}), legal);
       const unsigned action = decides ? best_of_each({odds})[0] : right_action(tree.labels);
       if (std::find(legal.begin(), legal.end(), action) == legal.end()) {
-        break;  // arcs cross: what is left of the tree cannot be reached
+        break;  // arcs cross: the rest of the tree cannot be reached
       }
       losses.push_back(-pick(odds, action));
       take(cg, action);
@@ -60,7 +60,7 @@ class Parser {
   }
 
  private:
-  /// A word on the stack, with what depends on it, and the step of the LSTM that read it.
+  /// A word on the stack, with the words that depend on it, and the step of the LSTM that read it.
   struct Item {
     unsigned word;
     Expression tree;
@@ -86,7 +86,7 @@ class Parser {
     items_.push_back({word, tree, stack_.state()});
   }
 
-  /// Joins one of the two words on top to the other when nothing more depends on it.
+  /// Joins one of the two words on top to the other, once all its own dependents are joined to it.
   [[nodiscard]] unsigned right_action(const Numbers& gold) const {
     const auto joins = [&](const Item& word, const Item& head) {
       const auto count = [&](const Numbers& in) { return std::ranges::count(in, word.word); };
@@ -113,9 +113,9 @@ class Parser {
   LookupParameter embedding_;
   VanillaLSTMBuilder stack_, rest_;
   Parameter join_, weights_, bias_;
-  Expressions vectors_, left_;  ///< by word: itself; the LSTM over what is left
+  Expressions vectors_, left_;  ///< by word: itself; the LSTM over the rest
   std::vector<Item> items_;
-  Numbers heads_;  ///< by word, kNone where it has none yet
+  Numbers heads_;  ///< by word, kNone without a head yet
   unsigned next_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // Learns to walk through a maze by trial and error (REINFORCE, Williams, 1992). Each step is drawn
-// from what the network says, so the graph grows by decisions that its own values take; the walks
-// of one update grow side by side, and each question is one plan for all of them.
+// from the network's distribution, so the graph grows by decisions that its own values take; the
+// walks of one update grow side by side, and each question is one plan for all walks.
 
 #include <array>
 #include <cstdio>
@@ -27,7 +27,7 @@ constexpr std::array<const char*, kSide> kMaze{"S.#..",  //
 bool is_at(unsigned cell, char what) { return kMaze[cell / kSide][cell % kSide] == what; }
 bool is_goal(unsigned cell) { return is_at(cell, 'G'); }
 
-/// Where a step leads: nowhere, if a wall is there.
+/// The cell after a step: the same cell if a wall is there.
 unsigned step(unsigned cell, unsigned action) {
   const int row = static_cast<int>(cell / kSide) + (action == 0 ? -1 : action == 1 ? 1 : 0);
   const int column = static_cast<int>(cell % kSide) + (action == 2 ? -1 : action == 3 ? 1 : 0);
@@ -99,7 +99,7 @@ void learn_to_walk(const Options& options) {
   Policy policy;
   AdamTrainer trainer(policy.m, static_cast<float>(options.learning_rate));
   std::mt19937 random(options.seed);
-  float usual = 0;  // what walks have earned lately: the baseline
+  float usual = 0;  // recent earnings of walks: the baseline
   for (std::size_t update = 1; update <= options.updates; ++update) {
     ComputationGraph cg;
     policy.new_graph(cg);

@@ -1,7 +1,7 @@
 #pragma once
 
-// How far a training has come: when it ends and is tested, what it prints, the learning curve, and
-// the model that is kept.
+// The progress of a training: its end and its tests, the printed lines, the learning curve, and the
+// saved model.
 
 #include <algorithm>
 #include <cmath>
@@ -22,18 +22,18 @@
 
 namespace example {
 
-/// What a program tells the loop beside its model and examples.
+/// The facts that a program tells the loop beside its model and examples.
 struct Plan {
-  const char* unit = "examples";        ///< what is counted: "words"
+  const char* unit = "examples";        ///< the counted things: "words"
   const char* score_name = "accuracy";  ///< a share
   bool less_is_better = false;          ///< a score that is no share: "perplexity"
   std::function<double()> score = {};   ///< of the model as it is; none: nothing to test on
-  const Settings* settings = nullptr;   ///< are saved with the model, where there is --out
-  bool keeps_best = true;               ///< saves what tested best so far; else what came last
+  const Settings* settings = nullptr;   ///< saved with the model, if there is --out
+  bool keeps_best = true;               ///< saves the best in tests so far; else the last
   bool lowers_rate = false;             ///< see rate_factor
 };
 
-/// Follows a training: when it ends, when it is tested, what is printed and written.
+/// Follows a training: its end, its tests, and the printed and written lines.
 class Progress {
  public:
   Progress(const PaperOptions& options, const Plan& plan, const ParameterCollection& m,
@@ -47,7 +47,7 @@ class Progress {
       std::filesystem::create_directories(options.out);
     }
     if (!options.curve.empty()) {
-      std::error_code ignored;  // what cannot be made cannot be written either
+      std::error_code ignored;  // a folder that cannot be made fails at the write
       std::filesystem::create_directories(std::filesystem::path(options.curve).parent_path(),
                                           ignored);
       curve_.open(options.curve);

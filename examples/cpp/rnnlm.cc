@@ -37,7 +37,7 @@ struct EitherRnnlm : Rnnlm {
     if (!by_sequence) {
       return Rnnlm::loss(cg, sentences);
     }
-    // Step by step: what each sentence reads, and what it is to foresee.
+    // Step by step: the word that each sentence reads, and the word to predict.
     std::vector<Numbers> read(sentences[0].size());
     Numbers labels;
     for (std::size_t t = 0; t < read.size(); ++t) {
@@ -99,7 +99,7 @@ void train_rnnlm(const RnnlmOptions& options) {
   by_batch.minibatch = 1;
   train(by_batch, plan, model, make_batches(sentences, words, options.minibatch), words_in);
 }
-/// How well the model foresees a text, and what it thinks comes next.
+/// The perplexity of a text, and likely next words.
 void continue_text(const RnnlmOptions& options) {
   const Settings settings = load_settings(options.model(), "rnnlm");
   EitherRnnlm model(settings, options.by_sequence);

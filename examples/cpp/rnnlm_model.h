@@ -48,8 +48,8 @@ struct Rnnlm {
     return sum(losses);
   }
 
-  /// That of several sentences, which take each step together, as one batch. What comes after a
-  /// sentence's end counts nothing.
+  /// The loss of several sentences, which take each step together, as one batch. Steps behind a
+  /// sentence's end count nothing.
   Expression loss(ComputationGraph& cg, const Batch& sentences) {
     if (sentences.size() == 1) {
       return loss(cg, sentences[0]);

@@ -1,7 +1,8 @@
 // Cuts sentences into labelled segments with a segmental RNN (Kong et al., 2016): LSTMs read every
-// segment of up to four words from both sides, and the probability of a segmentation is that of its
-// segments' scores among all segmentations, which a dynamic program in the graph sums up. Data: one
-// sentence per line, word|TAG between spaces; neighbours of one tag are a segment, but for "O".
+// segment of up to four words from both sides. The probability of a segmentation is the share of
+// its segments' scores among all segmentations, which a dynamic program in the graph sums up. Data:
+// one sentence per line, word|TAG between spaces; neighbours of one tag are a segment, except for
+// "O".
 
 #include <algorithm>
 #include <vector>

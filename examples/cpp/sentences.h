@@ -16,8 +16,8 @@
 
 namespace example {
 
-/// Numbers for `marks`, and for as many of the most frequent words as make it `most`, in the order
-/// in which they are first seen.
+/// Numbers for `marks`, and for the most frequent words up to `most` in all, in the order of their
+/// first occurrence.
 inline Dict most_frequent(const std::vector<text::Words>& sentences, const text::Words& marks,
                           std::size_t most) {
   const auto read = count_words(sentences);
@@ -50,7 +50,7 @@ inline text::Words words_of(const std::string& line) {
   return words;
 }
 
-/// The characters of UTF-8 text. Stray bytes stay with what stands before them.
+/// The characters of UTF-8 text. A stray byte stays with the character before it.
 inline text::Words characters_of(const std::string& word) {
   text::Words characters;
   for (const char byte : word) {

@@ -43,7 +43,7 @@ struct EitherTagger : Tagger {
   bool by_sequence;
 };
 
-/// What the model has to know: sizes, and the words, tags and characters of the training text.
+/// The settings of the model: sizes, and the words, tags and characters of the training text.
 Settings make_settings(const TaggerOptions& options,
                        const std::vector<text::TaggedSentence>& sentences) {
   Dict tags;

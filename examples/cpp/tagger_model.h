@@ -12,7 +12,7 @@
 
 namespace example {
 
-/// A word by its number or, where it is spelled, by those of its characters.
+/// A word by its number or, if it is spelled, by the numbers of its characters.
 struct Word {
   unsigned number = 0;
   Numbers letters = {};
@@ -57,7 +57,7 @@ struct Tagger {
     return spelling.back();
   }
 
-  /// What is read of a sentence, from both ends, at each word.
+  /// The states of both readers at each word of a sentence.
   Expressions read(ComputationGraph& cg, const Sentence& sentence) {
     Expressions xs;
     for (const Word& w : sentence.words) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The training loop of the paper's programs: measured, tested, shown and written down; and what a
-// model answers to many examples.
+// The training loop of the paper's programs: measured, tested, shown and written down; and the
+// answers of a model to many examples.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,8 +19,8 @@
 
 namespace example {
 
-/// What the learning rate is multiplied by: 1 for the first 60 % of the training, then down to 0.02
-/// in a straight line.
+/// The factor of the learning rate: 1 for the first 60 % of the training, then down to 0.02 in a
+/// straight line.
 inline double rate_factor(double share) {
   return 1.0 - 0.98 * std::clamp((share - 0.6) / 0.4, 0.0, 1.0);
 }
@@ -61,8 +61,8 @@ void train(
   progress.print_results();
 }
 
-/// Answers to examples, 16 in a graph, so that the library has something to run together.
-/// `ask(cg, example, scores)` appends what to take the largest numbers of.
+/// Answers to examples, 16 in a graph, so that the library has something to run together. `ask(cg,
+/// example, scores)` appends the scores, whose largest numbers are the answers.
 template <class Model, class AnyExample, class Ask>
 Numbers answers_to(Model& model, const std::vector<AnyExample>& examples, const Ask& ask) {
   Numbers answers;

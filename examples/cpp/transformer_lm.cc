@@ -1,5 +1,5 @@
-// A language model with a Transformer (Vaswani et al., 2017): each word is predicted from those
-// before it, in training all at once, in writing one after the other with a cache. Data: one
+// A language model with a Transformer (Vaswani et al., 2017): each word is predicted from all
+// earlier words, in training all at once, in writing one after the other with a cache. Data: one
 // sentence per line, words between spaces.
 
 #include <cstdio>

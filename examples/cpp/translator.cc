@@ -50,7 +50,8 @@ class Translator {
     return sum(losses);
   }
 
-  /// The words of the translation in their places, as many as the right one has.
+  /// The words of the translation in their places, cut or filled to the length of the right
+  /// translation.
   Numbers answer(ComputationGraph& cg, const Example& pair) {
     const State start = read(cg, pair.words);
     BeamOptions options;
@@ -67,7 +68,7 @@ class Translator {
   }
 
  private:
-  /// The step of the writing LSTM, and what it saw last.
+  /// The step of the writing LSTM, and its last context of attention.
   struct State {
     RNNPointer pointer = -1;
     Expression context;

@@ -21,7 +21,7 @@ struct Node {
 /// The root is the last node.
 using Tree = std::vector<Node>;
 
-/// The share of the trees whose root a model with `scores` gives its class.
+/// The share of trees for whose root a model with `scores` gives the right class.
 template <class Model>
 double root_accuracy(Model& model, const std::vector<Tree>& trees) {
   Numbers labels;

@@ -1,5 +1,5 @@
-"""What a model of the whole tree is compared with: the most frequent answer, and a linear softmax
-over how often each word occurs."""
+"""The baselines for a model of the whole tree: the most frequent answer, and a linear softmax over
+the counts of words."""
 
 from __future__ import annotations
 

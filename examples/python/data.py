@@ -1,4 +1,4 @@
-"""What the readers of all programs share: errors with a place, random orders."""
+"""Code shared by the readers of all programs: errors with a place, random orders."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DataError(ValueError):
 
 
 def check_not_blank(file: str, found: list[Item]) -> list[Item]:
-    """What was found in a file. DataError where that is nothing."""
+    """The contents of a file. DataError if there are none."""
     if not found:
         raise DataError(file, 1, 1, "nothing but blank lines in this file")
     return found
@@ -29,8 +29,8 @@ def check_not_blank(file: str, found: list[Item]) -> list[Item]:
 class Random:
     """Random integers that are the same as in C++: the words of mt19937, scaled.
 
-    The state is filled as C++ fills that of ``std::mt19937(seed)``. (``random.Random`` with
-    ``seed`` fills the state in another way.)
+    The state is filled as by ``std::mt19937(seed)`` of C++. (``random.Random`` with ``seed`` fills
+    the state in another way.)
     """
 
     def __init__(self, seed: int) -> None:

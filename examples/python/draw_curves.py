@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Draws what the example wrote: a learning curve (CSV) and a computation graph (DOT), as SVG.
+"""Draws the output of the example: a learning curve (CSV) and a computation graph (DOT), as SVG.
 
     python3 draw_curves.py listops-output
 
-Needs nothing but Python, so it also draws what the C++ program wrote. Large graphs look better with
-Graphviz: ``dot -Tsvg graph.dot``.
+Needs nothing but Python, so it also draws the output of the C++ program. Large graphs look better
+with Graphviz: ``dot -Tsvg graph.dot``.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def draw_graph(dot_file: str, svg_file: str) -> None:
         x, y = place[a][0] + box_width, place[a][1] + box_height / 2
         to_x, to_y = place[b][0], place[b][1] + box_height / 2
         bend = max((to_x - x) / 2, 20)
-        colour = "#ddd" if "= parameter" in graph.labels[a] else "#888"  # those cross everything
+        colour = "#ddd" if "= parameter" in graph.labels[a] else "#888"  # edges of parameters cross
         parts.append(
             f"<path d='M{x:.0f} {y:.0f}C{x + bend:.0f} {y:.0f} {to_x - bend:.0f} {to_y:.0f} "
             f"{to_x:.0f} {to_y:.0f}' fill='none' stroke='{colour}'/>"
@@ -168,7 +168,7 @@ def draw_graph(dot_file: str, svg_file: str) -> None:
 
 
 def draw_all(csv_file: str, dot_file: str) -> list[str]:
-    """Draws both beside the files; returns what was written."""
+    """Draws both beside the files; returns the names of the pictures."""
     curve = os.path.splitext(csv_file)[0] + ".svg"
     graph = os.path.splitext(dot_file)[0] + ".svg"
     draw_curve(csv_file, curve)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The demo: trains a tree LSTM on lists that it makes by itself, and shows what it learned.
+"""The demo: trains a tree LSTM on random lists, and shows the values that it gives to other lists.
 
 Start reading at tree_model.py, the model; listops_job.py makes data, trains and predicts, and
 training.py has the loop. The C++ twin is ../cpp/listops.cc; both take the same options and read

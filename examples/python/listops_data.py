@@ -1,12 +1,12 @@
-"""ListOps: nested lists whose value is a digit, and the trees that a model sees of them.
+"""ListOps: nested lists whose value is a digit, and their trees for a model.
 
     [MAX 3 [MIN 4 5] 1]    the largest of 3, 4 and 1: 4
 
 MIN, MAX, MED (the lower median) and SM (the sum modulo 10) over digits and lists. As a binary tree
-a list branches to the left: its operator is a word, and each argument is joined to what stands
-before it, ``(((MAX 3) ((MIN 4) 5)) 1)``, so every node has a value of its own: that of the operator
-over the arguments read so far. That value is its label. Operators have no label. No closing symbol
-is needed: a list ends where the node that joins it begins.
+a list branches to the left: its operator is a word, and each argument is joined to the tree before
+it, ``(((MAX 3) ((MIN 4) 5)) 1)``. So every node has a label: the value of the operator over the
+arguments read so far, such as 3 for ``(MAX 3)``. Operators have no label. No closing symbol is
+needed: a list ends where the node that joins it begins.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ListOpsGenerator:
         self._below = Random(seed).below
 
     def next(self, depth: int = 0) -> ListExpr:
-        """Of this depth or, where it is 0, of any."""
+        """A list of this depth, or of any depth if it is 0."""
         return self._list(depth or 1 + self._below(MAX_DEPTH))
 
     def _list(self, depth: int) -> ListExpr:

@@ -1,4 +1,4 @@
-"""What the program does: makes lists, trains, tests against the baselines, writes files, and
+"""The work of the program: makes lists, trains, tests against the baselines, writes files, and
 computes the value of a list."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ListLearner(TreeLearner):
 
 
 def make_lists(lists: ListOpsGenerator, depth: int, count: int, known: set[str]) -> list[Tree]:
-    """Trees of lists that are not known yet, of this depth or, where it is 0, of any."""
+    """Trees of lists that are not known yet, of this depth, or of any depth if it is 0."""
     trees: list[Tree] = []
     while len(trees) < count:
         expr = lists.next(depth)
@@ -88,7 +88,7 @@ def train_and_report(options: argparse.Namespace) -> None:
             f"listops: state {options.hidden}, {model.m.parameter_count()} parameters, "
             f"seed {options.seed}"
         )
-    # What is tested on chooses nothing here: the held-out lists also measure the saved model.
+    # The tests choose nothing here: the held-out lists also measure the saved model.
     plan = TrainingPlan("trees", learner.updates_an_epoch, lowers_rate=True, keeps_best=False)
     print_table(learner, train(learner, plan, options))
     dot = os.path.join(options.out, "graph.dot")

@@ -1,4 +1,4 @@
-"""What a process has used."""
+"""Time and memory used by a process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A model on disk: a safetensors file, whose metadata say what has to be known before the model can
-be made. C++ reads and writes the same files."""
+"""A model on disk: a safetensors file, with the settings of the model in its metadata. C++ reads
+and writes the same files."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import dynet as dy
 
 @dataclass
 class Settings:
-    """What kind of model it is, named numbers and named lists of words. In the metadata ``task``,
-    the numbers, and the lists under names with ``[]`` behind, a word per line."""
+    """The kind of model, named numbers and named lists of words. In the metadata ``task``, the
+    numbers, and the lists under names with ``[]`` behind, a word per line."""
 
     task: str
     numbers: dict[str, int] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> int:
-        """A number, or how long a list is. OSError where there is none."""
+        """A number, or the length of a list. OSError if there is none."""
         if name in self.lists:
             return len(self.lists[name])
         if name not in self.numbers:

@@ -1,4 +1,4 @@
-"""The command line: what all programs share. What a program has beside it, it declares itself."""
+"""The command line: options of all programs. Each program declares its other options itself."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ size = whole(1, 10**6)  # of a part of a model
 
 
 def make_parser(description: str, train_help: str, minibatch: int = 1) -> argparse.ArgumentParser:
-    """With the options of all programs. ``train_help`` says what the file --train holds; empty: the
+    """With the options of all programs. ``train_help`` describes the file --train; empty: the
     program has no files."""
     parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
     parser.set_defaults(train=None, dev=None, epochs=0)
@@ -120,7 +120,7 @@ def parse(
 
 def run_job(options: argparse.Namespace, job: str) -> None:
     """Starts the library and calls ``run`` of the module ``job``. Mistakes in data exit with 2."""
-    # The library reads its options when it is imported, those of the command line last.
+    # The library reads its options when it is imported, the command line last.
     sys.argv[1:1] = ["--dynet-seed", str(options.seed)]
     for file in filter(None, (options.train, options.dev)):
         if not os.path.exists(file):

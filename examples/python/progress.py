@@ -32,7 +32,7 @@ class Progress:
         return self._seconds + time.perf_counter() - self._since
 
     def pause(self) -> None:
-        """What happens until ``resume`` is not training."""
+        """The time until ``resume`` is not training."""
         self._seconds = self._running()
 
     def resume(self) -> None:

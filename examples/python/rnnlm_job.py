@@ -1,4 +1,4 @@
-"""What the program does: reads, trains, tests, and continues a text."""
+"""The work of the program: reads, trains, tests, and continues a text."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def train_and_report(options: argparse.Namespace) -> None:
 
 
 def predict(options: argparse.Namespace) -> None:
-    """How well the model foresees a text, and what it thinks comes next."""
+    """The perplexity of a text, and likely next words."""
     settings = load_settings(options.model, "rnnlm")
     model = Rnnlm(settings)
     model.m.populate(options.model)

@@ -32,8 +32,8 @@ class Rnnlm:
         return dy.esum(losses)
 
     def loss_of_batch(self, sentences: list[list[int]]) -> dy.Expression:
-        """That of several sentences, from the longest to the shortest, which take each step
-        together, as one batch. What comes after a sentence's end counts nothing."""
+        """The loss of several sentences, from the longest to the shortest, which take each step
+        together, as one batch. Steps behind a sentence's end count nothing."""
         if len(sentences) == 1:
             return self.loss(sentences[0])
         losses = []
@@ -51,7 +51,7 @@ class Rnnlm:
         return dy.sum_batches(dy.esum(losses))
 
     def scores_after(self, sentence: list[int]) -> dy.Expression:
-        """Of what follows after a sentence."""
+        """The scores of the word after a sentence."""
         state = self.lstm.initial_state()
         for word in [END, *sentence]:
             state = state.add_input(self.words[word])

@@ -50,8 +50,8 @@ def words_seen(sentences: list[list[str]], count: int) -> list[str]:
 
 
 def most_frequent(sentences: list[list[str]], limit: int) -> list[str]:
-    """The ``limit`` most frequent words (of equally frequent ones those seen first), in the order
-    in which they are first seen."""
+    """The ``limit`` most frequent words (equally frequent words in the order of the text), in the
+    order of their first occurrence."""
     counts = Counter(word for sentence in sentences for word in sentence)
     kept = set(sorted(counts, key=counts.__getitem__, reverse=True)[:limit])
     return [word for word in counts if word in kept]

@@ -1,4 +1,4 @@
-"""What the program does: reads, trains, tests, and names the class of a tree."""
+"""The work of the program: reads, trains, tests, and names the class of a tree."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The losses of the tagger and of the language model once more, written with functions of whole
-sequences: what --sequence trains with."""
+sequences, for training with --sequence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def tagger_loss(model: Tagger, sentence: Sentence) -> dy.Expression:
 
 
 def rnnlm_loss(model: Rnnlm, sentences: list[list[int]]) -> dy.Expression:
-    # Step by step: what each sentence reads, and what it is to foresee.
+    # Step by step: the word that each sentence reads, and the word to predict.
     labels = list(zip_longest(*sentences))
     words = [[END if w is None else w for w in step] for step in labels[:-1]]
     xs = dy.lookup_sequence(model.words, [[END] * len(sentences), *words])

@@ -1,4 +1,4 @@
-"""What the program does: reads, trains, tests, and tags."""
+"""The work of the program: reads, trains, tests, and tags."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Tagged = list[tuple[list[str], list[str]]]
 
 
 def make_settings(options: argparse.Namespace, sentences: Tagged) -> Settings:
-    """What the model has to know: sizes, and the words, tags and characters of the text."""
+    """The settings of the model: sizes, and the words, tags and characters of the text."""
     names = ("embedding", "hidden", "mlp", "rows", "character_embedding", "character_hidden")
     numbers = {name.replace("_", "-"): getattr(options, name) for name in names}
     words = [words for words, _ in sentences]

@@ -24,18 +24,18 @@ class Tagger:
         return dy.BiRNNBuilder(1, size, 2 * hidden, self.m, dy.VanillaLSTMBuilder)
 
     def spell(self, word: list[int]) -> dy.Expression:
-        """What both LSTMs say at the end of their ways."""
+        """The last outputs of both LSTMs."""
         return self.spelling.back(self.letters.rows(word))
 
     def read(self, sentence: Sentence) -> list[dy.Expression]:
-        """What is read of it, from both ends, at each word."""
+        """The outputs of both readers at each word."""
         xs = self.words.rows(sentence.words)
         for place, letters in sentence.spelled:
             xs[place] = self.spell(letters)
         return self.reading.transduce(xs)
 
     def scores(self, read: list[dy.Expression]) -> list[dy.Expression]:
-        """The scores of the tags of each word, from what is read there."""
+        """The scores of the tags of each word, from the outputs of ``read``."""
         hidden, output, tanh = self.hidden, self.output, dy.tanh  # looked up once: a hot loop
         return [output * tanh(hidden * x) for x in read]
 

@@ -185,7 +185,7 @@ class ProgramTest(FolderTest):
             self.assertIn(f"argument {wrong[0]}: {wrong[1]} is no", refused.stderr)
 
     def test_tagger(self) -> None:
-        # Words that end in "o" are X, others O; those seen once are unknown or spelled.
+        # Words that end in "o" are X, others O; words seen once are unknown or spelled.
         train = ""
         for stem in ["ka", "be", "di", "po", "lu", "ma", "ne", "ri", "so", "tu", "va", "we"]:
             train += f"{stem}ro|X the|O {stem}ra|O to|X\n{stem}la|O {stem}lo|X the|O\n"
@@ -275,7 +275,7 @@ class ProgramTest(FolderTest):
         self.assertTrue(trained and 0 < int(trained[1]) < 10000, run.stdout)
 
     def test_seed(self) -> None:
-        """It is that of the initial values and, where a file gives those, of the order; it is 1."""
+        """The seed of the initial values and, if a file gives them, of the order; it is 1."""
         train = self.write("train.txt", 4 * "the cat sat on the mat\na dog ran\n")
         small = ["--train", train, "--hidden", "4", "--embedding", "4"]
         self.expect(REPORT, "rnnlm.py", *small)

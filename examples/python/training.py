@@ -20,8 +20,8 @@ from measure import Stopwatch, peak_memory_mib, seconds_since_start
 from model_file import Settings, save_model
 from progress import Progress
 
-# The sum of the losses of an example or an update, and how many it has of what the program counts:
-# words, sentences.
+# The sum of the losses of an example or an update, and its number of the items that the program
+# counts: words, sentences.
 Losses = tuple[dy.Expression, int]
 
 
@@ -51,7 +51,7 @@ class Learner(ABC):
 
     @abstractmethod
     def test(self) -> float:
-        """On the examples for testing, of which there is at least one where ``can_test``."""
+        """The score on the examples for testing, of which there is at least one if ``can_test``."""
 
 
 class ExampleLearner(Learner):
@@ -93,7 +93,7 @@ class ExampleLearner(Learner):
 
 def answers_to(examples: list[Any], ask: Callable[[Any], list[dy.Expression]]) -> list[int]:
     """Answers to examples, 16 in a graph, so that the library has something to run together: the
-    places of the largest numbers in each of what ``ask`` gives for an example."""
+    places of the largest numbers in each of the results of ``ask`` for an example."""
     answers: list[int] = []
     for first in range(0, len(examples), 16):
         dy.renew_cg()
@@ -110,15 +110,15 @@ class CurvePoint(NamedTuple):
     seconds: float  # CPU time of training alone
     items: int  # learned from so far
     train_loss: float  # of an item, the mean since the row before
-    dev_score: float  # NaN where there is nothing to test on
+    dev_score: float  # NaN without data to test on
 
 
 @dataclass
 class TrainingPlan:
-    unit: str  # what ``items`` are, "words"
+    unit: str  # the name of ``items``: "words"
     updates_an_epoch: int
     lowers_rate: bool = False  # see rate_factor
-    keeps_best: bool = True  # saves what tested best; else what came last
+    keeps_best: bool = True  # saves the best in tests; else the last
 
 
 @dataclass
@@ -128,7 +128,7 @@ class TrainingResult:
     items: int = 0
     seconds: float = 0.0  # CPU time of training alone
     first_update_at: float = 0.0  # wall time since the program was started
-    best_score: float = math.nan  # of the model in the file, where ``can_test``
+    best_score: float = math.nan  # of the model in the file, if ``can_test``
 
 
 def rate_factor(share: float) -> float:
@@ -240,7 +240,7 @@ class _Training:
             print(f"loss {self.result.updates} {np.float32(loss):.9g}")
 
     def add_point(self) -> None:
-        """Tests, keeps the model where it is the best so far, and writes the curve down."""
+        """Tests, keeps the model if it is the best so far, and writes the curve down."""
         self.watch.stop()
         self.progress.pause()
         result, options, kind = self.result, self.options, self.learner.score_kind

@@ -1,4 +1,4 @@
-"""What learns from trees: the tree LSTM, whose answers are the classes of roots."""
+"""The learner of trees: the tree LSTM, whose answers are the classes of roots."""
 
 from __future__ import annotations
 

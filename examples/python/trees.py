@@ -17,8 +17,8 @@ from data import DataError, check_not_blank
 
 @dataclass
 class Tree:
-    """A list for each of what nodes have, instead of an object for each node: a training reads all
-    of it once an epoch, and so it lies close together."""
+    """A list for each property of nodes, instead of an object for each node: a training reads all
+    nodes once an epoch, so they should lie close together."""
 
     left: list[int] = field(default_factory=list)  # -1: a word
     right: list[int] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Tree:
 
 
 def _binary(read: list[tuple[str, list[int]]], classes: int, number: Callable[[str], int]) -> Tree:
-    """A node over a word alone becomes that word. ValueError says what is wrong."""
+    """A node over a word alone becomes that word. ValueError names the mistake."""
     tree = Tree()
     places: list[int] = []  # in ``tree``, of the nodes that were read; -1 for their words
     for label, children in read:
@@ -65,10 +65,10 @@ def _binary(read: list[tuple[str, list[int]]], classes: int, number: Callable[[s
 def read_tree_file(
     file: str, classes: int, words: dict[str, int] | None = None
 ) -> tuple[list[Tree], dict[str, int]]:
-    """All trees of a file, blank lines left out, and the numbers of their words. Those that are not
+    """All trees of a file, blank lines left out, and the numbers of their words. Words that are not
     in ``words`` are unknown; without it all are new. Labels must be below ``classes``. DataError,
     and the IoError of the library, name the line."""
-    import dynet as dy  # late: what only generates lists does without
+    import dynet as dy  # late: programs that only generate lists need no dynet
 
     numbers = {"<unk>": 0} if words is None else words
 

@@ -21,8 +21,8 @@ DATA: list[Example] = [
 
 
 def objective(trial: optuna.Trial) -> float:
-    """The loss of a small network after 20 epochs; bad ones are given up earlier, and so are those
-    that diverge: `update()` raises NumericError, which would end the whole study."""
+    """The loss of a small network after 20 epochs; bad trials are given up earlier, and so are
+    trials that diverge: `update()` raises NumericError, which would end the whole study."""
     size = trial.suggest_int("size", 2, 32)
     rate = trial.suggest_float("rate", 1e-3, 0.5, log=True)
     model = dy.ParameterCollection()

@@ -44,7 +44,7 @@ from ._told import told as _explained
 from ._torch_names import add_attributes as _add_attributes
 from ._torch_names import functions as _torch_functions
 
-TYPE_CHECKING = False  # that of typing, which takes longer to import than all else here
+TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -90,8 +90,8 @@ class _Star:
 
 
 def _star() -> list[str]:
-    """What `from dynet import *` brings: every name but those of Python's own exceptions and the
-    short ones of what is new, which programs may have; and modules that old programs expect."""
+    """The names of `from dynet import *`: all names except Python's own exceptions and short new
+    names, which programs may have; and modules that old programs expect."""
     hidden = {"annotations", "TYPE_CHECKING", "IndexError", "TypeError", "ValueError"}
     hidden |= {"fit", "Step", "History", "both", "TensorBoard", "metrics"}
     for name, module in (("np", "numpy"), ("pickle", "pickle")):

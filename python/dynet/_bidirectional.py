@@ -142,7 +142,7 @@ class BiRNNBuilder:
 
 
 def _read_by_own(forward: Any, backward: Any, es: Sequence[Expression]) -> tuple[Any, Any]:
-    """What builders say of which one is the program's own, each from the start of its way."""
+    """The outputs of two builders in their order of reading; one is the program's own."""
     to_right = forward.initial_state().transduce(es)
     to_left = backward.initial_state().transduce(es[::-1])
     return to_right, to_left

@@ -1,9 +1,9 @@
-"""What the user is told of a call whose arguments do not fit, and how some such calls are mended.
+"""Errors for calls whose arguments do not fit, and the mending of some such calls.
 
 The extension module calls :func:`explain` when it has refused a call (src/calls.h). A function's
-parameters are read from the signature that the binding library keeps, and each argument is
-compared with what its parameter promises. What the module itself found when it read the arguments,
-the misfit, goes first: it knows the limits of numbers, and where in a list it stopped.
+parameters are read from the signature that the binding library keeps, and each argument is compared
+with the promise of its parameter. The module's own finding while it read the arguments, the misfit,
+goes first: it has the limits of numbers, and the place in a list at which the reading stopped.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import dynet as _dynet
 
 _MISSING = object()
 _OWN = ("self", "cls")  # the argument that the user does not write
-#: (value; itself, or the list that was made of it; places in that; what is wanted; (low, high) or
-#: None; whether it is an index)
+#: (value; the value itself, or the list made of it; places in the list; the wanted kind;
+#: (low, high) or None; whether the number is an index)
 _Misfit = Any
 
 
@@ -49,7 +49,7 @@ class _Problem(Exception):
 
 
 def _default_of(node: ast.expr, defaults: tuple[Any, ...]) -> Any:
-    """The signature has numbers where defaults are objects; the rest is text."""
+    """The signature has numbers in the place of defaults that are objects; the rest is text."""
     if isinstance(node, ast.Call) and ast.unparse(node) == "float('inf')":
         return float("inf")
     if isinstance(node, ast.Call):
@@ -65,7 +65,7 @@ def _default_of(node: ast.expr, defaults: tuple[Any, ...]) -> Any:
 def _parameters(signature: tuple[str, str | None, tuple[Any, ...] | None]) -> list[_Parameter]:
     text, _, defaults = signature
     text = re.sub(r"= \\=?(\d+)", r"= default(\1)", text.splitlines()[-1])
-    if text.startswith("def ("):  # what sets a property
+    if text.startswith("def ("):  # the setter of a property
         text = text.replace("def (", "def set(").replace("arg: ", "value: ")
     definition = ast.parse(text + ": ...").body[0]
     assert isinstance(definition, ast.FunctionDef)
@@ -91,7 +91,7 @@ def _parameters(signature: tuple[str, str | None, tuple[Any, ...] | None]) -> li
 
 @functools.cache
 def _forms(function: Any) -> list[list[_Parameter]]:
-    """The parameters of each form of a function, without those forms that no user calls."""
+    """The parameters of each form of a function, without forms that no user calls."""
     forms = [_parameters(signature) for signature in function.__nb_signature__]
     owner = ast.Name(str(function.__qualname__).split(".")[0])
     for form in forms:
@@ -102,7 +102,7 @@ def _forms(function: Any) -> list[list[_Parameter]]:
     return forms
 
 
-#: What users call, of functions that only the package itself calls.
+#: The users' names of functions that only the package itself calls.
 _CALLED_FOR = {
     "_add_inputs_both": "BiRNNBuilder.add_inputs",
     "_back_of_both": "BiRNNBuilder.back",
@@ -153,7 +153,7 @@ _OPERATIONS: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-#: What errors tell programs to do, in C++ and in Python.
+#: Advice in errors, in C++ and in Python.
 _ADVICE = {
     "call invalidate() and ask for values outside the scope": (
         "ask for value(recalculate=True) outside the scope"
@@ -162,8 +162,8 @@ _ADVICE = {
 
 
 def renamed(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of an error of the library, with what Python calls the operation
-    and what is to be done."""
+    """The arguments of an error of the library, with Python's name of the operation and with
+    advice."""
     name = str(function.__name__)
     text = args[0] if len(args) == 1 else None
     if not isinstance(text, str):
@@ -218,7 +218,7 @@ def _alternatives(promise: ast.expr) -> list[ast.expr]:
 
 
 def _words(promise: ast.expr) -> str:
-    """What is promised, in plain words."""
+    """The promise, in plain words."""
     parts = []
     for one in _alternatives(promise):
         if isinstance(one, ast.Constant):
@@ -275,7 +275,7 @@ def _text(value: Any) -> str:
         return _short(value)
 
 
-#: How many values this thread is telling: one that cannot tell its shape leads to the next.
+#: The number of values in the error being written: a value without a shape may lead to the next.
 _telling = threading.local()
 
 
@@ -354,7 +354,7 @@ def _fits(promise: ast.expr | None, value: Any) -> bool:
 
 
 def _mended(parameter: _Parameter, value: Any) -> Any:
-    """What stands for a value that does not fit; the value itself where nothing does. None stands
+    """The replacement of a value that does not fit; the value itself if there is none. None stands
     for the default of a text, but not of a number: there it is a mistake, as in DyNet 2.1."""
     if parameter.promise is None:
         return value
@@ -387,7 +387,7 @@ def _names(parameters: list[_Parameter]) -> str:
 
 
 def _given(parameters: list[_Parameter], args: list[Any], named: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by name; those of *args are left out. _Problem where the call has others."""
+    """The arguments by name, without *args. _Problem if the call has others."""
     given: dict[str, Any] = {}
     by_position = [p for p in parameters if p.by_position and not p.rest]
     if len(args) > len(by_position) and not any(p.rest and p.by_position for p in parameters):
@@ -463,7 +463,7 @@ def _check(parameters: list[_Parameter], given: dict[str, Any], misfit: _Misfit 
 
 
 def _problem_of(name: str, promise: ast.expr, value: Any) -> str:
-    """What is wrong with a value; of a list, with the first entry that is wrong."""
+    """The mistake in a value; of a list, in the first wrong entry."""
     for one in _alternatives(promise) if isinstance(value, (list, tuple)) else ():
         if isinstance(one, ast.Subscript) and _last_name(one.value) not in ("Callable", "Literal"):
             for i, entry in enumerate(value):
@@ -472,7 +472,7 @@ def _problem_of(name: str, promise: ast.expr, value: Any) -> str:
     return f"{name} is {told(value)}; want {_words(promise)}"
 
 
-#: What stands for a value of any type, by the name of the argument.
+#: Words for an argument of any type, by the name of the argument.
 _MEANT = {
     "arr": "an array or a list of numbers",
     "operation": "an operation: an object with forward and backward",
@@ -490,7 +490,7 @@ def _words_of(parameter: _Parameter) -> str:
 
 
 def _fits_none(parameter: _Parameter) -> bool:
-    """Whether it says that None is taken. (What takes any value may, or may not.)"""
+    """Whether the promise includes None. (An argument of any type may take None, or not.)"""
     if parameter.promise is None or parameter.default is None:
         return True
     return any(

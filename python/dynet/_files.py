@@ -1,8 +1,8 @@
 """Several objects in one place: `save` and `load`.
 
-What objects there are is JSON: for a parameter or a table its key in the file, for a builder also
-its class and what its `spec` was. Nothing in it runs: a class is looked up among those that the
-program names and the modules that it has imported by itself, and must have `from_spec`.
+The list of objects is JSON: for a parameter or a table its key in the file, for a builder also its
+class and its `spec`. Nothing in it runs: a class is looked up among the program's classes and the
+modules that the program has imported by itself, and must have `from_spec`.
 """
 
 from __future__ import annotations
@@ -130,21 +130,21 @@ def _loaded(
 
 
 def _parts(objects: list[Any], records: list[dict[str, Any]]) -> Iterator[tuple[Any, str]]:
-    """What is saved of the objects, with keys."""
+    """The saved parts of the objects, with keys."""
     for x, record in zip(objects, records):
         is_one = isinstance(x, (Parameters, LookupParameters))
         yield x if is_one else x.param_collection(), record["key"]
 
 
 def _above(key: str) -> list[str]:
-    """The folders of a key, as that of a file: /a and /a/b of /a/b/c."""
+    """The folders of a key, as of a file: /a and /a/b of /a/b/c."""
     return [key[:i] for i, c in enumerate(key) if c == "/" and i > 0]
 
 
 class _Keys:
     """Keys of objects in a file: none is the same as or above another one.
 
-    What is below the key of a collection is taken for its parameters.
+    Keys below the key of a collection count as its parameters.
     """
 
     def __init__(self) -> None:
@@ -163,7 +163,7 @@ class _Keys:
 
 
 def _record(x: Any, i: int, keys: _Keys) -> dict[str, Any]:
-    """What is said about the i-th object. Its key is its name, where that is free."""
+    """The record of the i-th object. Its key is its name, if the name is free."""
     if isinstance(x, (Parameters, LookupParameters)):
         kind = "Parameters" if isinstance(x, Parameters) else "LookupParameters"
         return {"kind": kind, "key": keys.add(x.name(), i)}
@@ -183,7 +183,7 @@ def _record(x: Any, i: int, keys: _Keys) -> dict[str, Any]:
 
 
 def _read_meta(meta: str, trust: bool) -> str | list[Any]:
-    """What _parsed reads, or the records of a file of 2.1."""
+    """The result of _parsed, or the records of a file of 2.1."""
     try:
         with open(meta, "rb") as file:
             content = file.read()
@@ -200,7 +200,7 @@ def _read_meta(meta: str, trust: bool) -> str | list[Any]:
 
 
 def _what_is_there(meta: str) -> str:
-    """Where a program gave the name of another file, what that is."""
+    """A hint, if there is a file of this name without ".meta"."""
     name = meta[: -len(".meta")]
     try:
         with open(name, "rb") as file:

@@ -25,7 +25,7 @@ from _dynet import Checkpointer, Expression, ShapeError, Trainer, UsageError, av
 
 from ._told import Refused, told, whole
 
-# The rest is imported where it is used: `import dynet` imports this, and is to take no longer.
+# Other modules are imported at first use: `import dynet` imports this file, and must stay fast.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -57,7 +57,7 @@ class Step(_Fields):
     ) -> None:
         self.epoch = epoch  #: from 1
         self.step = step  #: updates so far
-        self.loss = loss  #: the mean of this update's examples; for `on_eval` that of the epoch's
+        self.loss = loss  #: the mean of this update's examples; for `on_eval` the mean of the epoch
         self.learning_rate = learning_rate  #: of this update
         self.examples = examples  #: so many so far in this epoch
 
@@ -75,9 +75,9 @@ class History(_Fields):
         stopped_early: bool = False,
     ) -> None:
         self.losses = [] if losses is None else losses  #: means, one per epoch
-        #: what `on_eval` returned, one per epoch; None where there was no score
+        #: results of `on_eval`, one per epoch; None without a score
         self.scores = [] if scores is None else scores
-        self.best_epoch = best_epoch  #: that of the best score, from 1
+        self.best_epoch = best_epoch  #: the epoch of the best score, from 1
         self.best_score = best_score
         self.steps = steps  #: updates
         self.stopped_early = stopped_early  #: because `patience` was at its end
@@ -152,8 +152,8 @@ def fit(
 
 
 class _Run:
-    """Where a training is: `epoch`, `done`, the loss so far and `history`, which a checkpoint has
-    as its position. A run that goes on in the middle of an epoch ends it as if it had not stopped.
+    """The position of a training, also in checkpoints: `epoch`, `done`, the loss so far and
+    `history`. A run that goes on in the middle of an epoch ends it as if it had not stopped.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class _Run:
         self.done = 0  # examples of this epoch
         self.line = line
         self._total = 0.0  # the sum of the losses of these examples
-        self._rate = trainer.learning_rate  # that of the last update
+        self._rate = trainer.learning_rate  # of the last update
         self._trainer, self._checkpoint, self._on_step = trainer, checkpoint, on_step
         self._sign = 1 if larger_is_better else -1
         self._past = self._epochs_before()
@@ -222,7 +222,7 @@ class _Run:
         loss_fn: Callable[[Example], Expression],
         batches: Iterator[list[Example]],
     ) -> Step:
-        """What is left of the epoch."""
+        """The rest of the epoch."""
         for examples in batches:
             renew_cg()
             loss = average([_checked(loss_fn, loss_fn(x)) for x in examples])
@@ -273,7 +273,7 @@ def _whole(name: str, value: Any, least: int) -> int:
 
 
 def _check_order(checkpoint: Checkpointer | None, larger_is_better: bool) -> None:
-    """UsageError where the checkpointer takes other scores for the better ones."""
+    """UsageError if the checkpointer takes other scores for the better ones."""
     if checkpoint is not None and checkpoint.larger_is_better != bool(larger_is_better):
         raise UsageError(
             f"fit: larger_is_better is {bool(larger_is_better)}, and that of the checkpointer is "
@@ -330,7 +330,7 @@ def _is_indexed(data: object) -> bool:
 
 
 def _examples(data: Any, shuffle: bool, seed: int, epoch: int, skip: int) -> Iterator[Any]:
-    """Those of an epoch, but for the first `skip`."""
+    """The examples of an epoch, without the first `skip`."""
     if not _is_indexed(data) or (not shuffle and hasattr(data, "__iter__")):
         return islice(_iterator(data), skip, None)
     order = list(range(len(data)))

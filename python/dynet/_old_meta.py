@@ -1,14 +1,14 @@
 """Reads the `.meta` files of DyNet 2.1, which are Python pickles, without running anything in them.
 
-A pickle is a program that may call any function it can name. Here a name is no function: it becomes
-a `_Name`, which cannot be called, and `_specs.py` looks the class up afterwards, as it does for
-files of the library's own. What a pickle calls to make sets, bytes, ordered dicts, named tuples and
-NumPy's numbers and arrays are functions of this file, which make a `_Value`: what it is and what is
-in it, to be written as `_specs.py` writes it.
+A pickle is a program that may call any function by name. Here a name is no function: it becomes a
+`_Name`, which cannot be called, and `_specs.py` looks the class up afterwards, as for files of the
+library's own. Calls that make sets, bytes, ordered dicts, named tuples and NumPy's numbers and
+arrays go to functions of this file, which make a `_Value`: a kind and its contents, to be written
+as `_specs.py` writes them.
 
 Nor does a file take long: a pickle of a few bytes may have a tuple with the same tuple twice in it,
-and so on, sixty times, and whoever looks at all of that is never done. So nothing of a file is
-hashed or shown but texts, and what it has is counted.
+and so on, sixty times, that is 2^60 entries to look at. So only texts of a file are hashed or
+shown, and its contents are counted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Value:
 
 
 class _NumberType:
-    """What a file says of NumPy's dtype: the letters are all that counts."""
+    """A NumPy dtype in a file: only its letters count."""
 
     __slots__ = ("code", "order")
 
@@ -107,7 +107,7 @@ _FORMATS = {"f2": "e", "f4": "f", "f8": "d", "b1": "?"}
 _FORMATS |= {"i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q"}
 
 
-# ---- what a file may call -----------------------------------------------------------------------
+# ---- the functions of a file --------------------------------------------------------------------
 
 
 class _Function:
@@ -126,7 +126,7 @@ def _number_type(code: Any, *_: Any) -> _NumberType:
 
 
 def _number(kind: Any, content: Any) -> Any:
-    """What NumPy's numbers are pickled as: a type and bytes."""
+    """The pickled form of NumPy's numbers: a type and bytes."""
     if not isinstance(kind, _NumberType) or not isinstance(content, bytes):
         raise ValueError("a number without its type")
     return struct.unpack(kind.order + _FORMATS[kind.code], content)[0]
@@ -182,7 +182,7 @@ def _named(name: Any, base: Any, members: Any) -> _Value:
     return _Value("named", [name.text, *_members(members)])
 
 
-# Functions that a file may call, under the names that Python 2 and NumPy 1 had for them, too.
+# Functions that a file may call, also under the names of Python 2 and NumPy 1.
 _CALLED = {
     ("numpy", "dtype"): _Function(_number_type),
     ("_codecs", "encode"): _Function(_bytes),
@@ -204,7 +204,7 @@ for _module in ("copyreg", "copy_reg"):
 _LIBRARY = ("_dynet", "_gdynet", "dynet")
 
 
-# The one in C takes memory for as many objects as a file says it is going to have.
+# The reader in C takes memory for the number of objects that a file announces.
 class _Reader(pickle._Unpickler):
     dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
 
@@ -226,7 +226,7 @@ class _Reader(pickle._Unpickler):
         raise pickle.UnpicklingError(f"it refers to something outside, {_shown(pid)}")
 
     def get_extension(self, code: int) -> NoReturn:
-        # Programs register them, and those once used are found without find_class.
+        # Programs register extensions, and used extensions are found without find_class.
         raise pickle.UnpicklingError(f"it refers to the extension {code}")
 
 
@@ -289,7 +289,7 @@ _Reader.dispatch.update({code[0]: load for code, load in _OTHER.items()})
 
 
 def records_of(content: bytes, meta: str) -> list[dict[str, Any]]:
-    """What _files.py has in its own files. IoError for all that 2.1 does not write."""
+    """The records of _files.py's own files. IoError for anything that 2.1 does not write."""
     if not 0 < len(content) <= _MOST_BYTES:
         raise IoError(f"'{meta}' has {len(content)} bytes; want 1 to {_MOST_BYTES}")
     stream = io.BytesIO(content)
@@ -380,8 +380,8 @@ class _TrustedReader(pickle.Unpickler):
 
 
 def trusted(content: bytes, meta: str) -> list[dict[str, Any]]:
-    """The records of a pickle, which is run as pickles are. IoError where that fails, or there is
-    something else in it than 2.1 writes."""
+    """The records of a pickle, which is run as pickles are. IoError if that fails, or for contents
+    that 2.1 does not write."""
     records: list[dict[str, Any]] = []
     stream = io.BytesIO(content)
     try:

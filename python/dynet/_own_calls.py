@@ -1,6 +1,6 @@
-"""What the user is told of operators and of functions that are written in Python, where they fail.
+"""Errors of operators and of functions that are written in Python.
 
-(`_calls.py` does it for the functions of the extension module.)
+(`_calls.py` has the errors of functions of the extension module.)
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REFUSED = _extension._Refused
 
 # ---- operators ----------------------------------------------------------------------------------
 
-#: What to use where an operator has no operation.
+#: Functions to use for operators without an operation.
 _INSTEAD = {
     "@": "; * is the product of matrices, too",
     "/": "; a number divided by an expression is number * pow(x, constant(1, -1))",
@@ -115,8 +115,8 @@ def _own_problem(
 def explain_own(
     function: Any, args: tuple[Any, ...], named: dict[str, Any], error: Exception
 ) -> BaseException | None:
-    """The error for a call of a function of the package that failed with `error`; None where that
-    is to come through, with the user's line where it lacks it."""
+    """The error for a call of a function of the package that failed with `error`; None if `error`
+    is to come through, with the user's line added if missing."""
     if not _is_of_package(error):
         return None
     if not isinstance(error, (_dynet.Error, AssertionError)) or isinstance(error, _REFUSED):

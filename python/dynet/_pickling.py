@@ -2,15 +2,15 @@
 
 All collections that have a root in common are one `_Model`, which is pickled once, however many of
 its parts (collections, parameters, builders, trainers) the pickled object has: its numbers as a
-safetensors file, and what else there is to know. In the file a parameter is named by its place in
-the model, as several that `dy.load` gave may have one name. The parts say where they are in it. So
-what shared parameters before shares them afterwards; and a shallow copy of a part, which keeps the
-model as it is, shares it too.
+safetensors file, and all else about them. In the file a parameter is named by its place in the
+model, as several parameters from `dy.load` may have one name. The parts have their places in the
+model. So parts that shared parameters before share them afterwards; and a shallow copy of a part,
+which keeps the model as it is, shares the parameters too.
 
-A builder is made once more, with the same arguments, in a collection in which the parameters that
-it adds are found rather than made (`dynet/replay.h`). Of a class that a program derives from one of
-the module, the class of the module is made anew; what the program's `__init__` did is in the
-object's attributes, which are copied as `__getstate__` gives them, so it is not called.
+A builder is made once more, with the same arguments, in a collection in which its additions are
+found rather than made (`dynet/replay.h`). Of a class that a program derives from one of the module,
+the class of the module is made anew; the work of the program's `__init__` is in the object's
+attributes, which are copied as `__getstate__` gives them, so `__init__` is not called.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class _Model:
-    """A tree of collections. Lives as long as a pickler, or what is being unpickled, needs it."""
+    """A tree of collections. Lives as long as a pickler, or an object being unpickled, needs it."""
 
     def __init__(self, root: ParameterCollection) -> None:
         self.root = root

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: What a class may not have of its own, as its objects are more than their `__dict__` then.
+#: Names that a class may not define, as its objects would be more than their `__dict__`.
 _CODE = (
     *("__del__", "__new__", "__setstate__", "__getstate__", "__reduce__", "__reduce_ex__"),
     *("__getnewargs__", "__getnewargs_ex__", "__dict__"),
@@ -24,7 +24,7 @@ _MADE_IN_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 def why_not_plain(cls: type) -> str:
-    """Why objects of a class cannot be stored as their `__dict__`; empty where they can."""
+    """Why objects of a class cannot be stored as their `__dict__`; empty if they can."""
     if type(cls) not in (type, abc.ABCMeta):
         return "whose class has a metaclass"
     if cls.__module__.partition(".")[0] in sys.stdlib_module_names:
@@ -46,7 +46,7 @@ def why_not_plain(cls: type) -> str:
 
 
 def made(cls: type, state: dict[str, Any]) -> Any:
-    """An object with this `__dict__`. TypeError where the class is none of these."""
+    """An object with this `__dict__`. TypeError if the class is none of these."""
     why = why_not_plain(cls)
     if why:
         raise TypeError(f"an object of '{cls.__module__}:{cls.__qualname__}', {why}")

@@ -1,11 +1,11 @@
-"""What a builder's `spec` may have, as JSON and back: `encoded` and `decoded`.
+"""The contents of a builder's `spec`, as JSON and back: `encoded` and `decoded`.
 
 A value comes back equal and of the same type, or it is refused when it is written. Nothing in a
-file runs: classes are looked up among those that the program names and the modules that it has
-imported by itself, and what is made of them (a member of an enumeration, a named tuple, an object
-that is plain data) is made without their code.
+file runs: classes are looked up among the program's classes and the modules that the program has
+imported by itself, and their objects (a member of an enumeration, a named tuple, an object that is
+plain data) are made without their code.
 
-What JSON has not is a dict with one member, which says what it is: ``{"tuple": [1, 2]}``.
+A value that JSON lacks is a dict with one member, which names the kind: ``{"tuple": [1, 2]}``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _NotEncodable(Exception):
 
 
 def encoded(spec: Any, owner: str) -> Any:
-    """A spec as JSON. TypeError, which says where in it, for what cannot be written."""
+    """A spec as JSON. TypeError, which names the place, for a value that cannot be written."""
     try:
         return _encoded(spec)
     except _NotEncodable as e:
@@ -59,7 +59,7 @@ def encoded(spec: Any, owner: str) -> Any:
 
 
 def class_name(cls: type, owner: str) -> str:
-    """The name of the class of `owner`. TypeError where it cannot be found by it."""
+    """The name of the class of `owner`. TypeError if the class cannot be found by it."""
     try:
         return _name_of_class(cls)
     except _NotEncodable as e:
@@ -114,7 +114,7 @@ def _within(place: str, x: Any) -> Any:
 
 
 def _told(x: Any) -> str:
-    """What cannot be written, briefly."""
+    """A value that cannot be written, briefly."""
     kind = type(x)
     if isinstance(x, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
         name = getattr(x, "__qualname__", "?")
@@ -160,7 +160,7 @@ def _has_object(code: Any) -> bool:
 
 
 def _check_keys(keys: Iterable[Any]) -> None:
-    """ValueError where it may take long to put them into a dict."""
+    """ValueError if it may take long to put them into a dict."""
     slow = 0
     for key in keys:
         if type(key) is int:
@@ -199,7 +199,7 @@ def _class_text(x: Any) -> str:
 
 
 def _found(name: str) -> Any:
-    """What is there already: a module may have a __getattr__ of its own, which imports."""
+    """An attribute that is already there: a module's own __getattr__ may import."""
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):
@@ -363,7 +363,7 @@ def _decoded_keys(value: Any, meta: Source) -> list[Any]:
 
 
 def _codes() -> dict[Any, tuple[str, Callable[[Any], Any], Callable[[Any, Source], Any]]]:
-    """Of each type its name in the file, what JSON gets, and what is made of that again."""
+    """For each type its name in the file, its JSON, and the function that makes the value again."""
     from collections import OrderedDict
 
     return {
@@ -400,8 +400,8 @@ def _operation(name: str) -> Any:
 
 
 def decoded(x: Any, meta: Source) -> Any:
-    """What `encoded` was given. IoError for a class that is not there; TypeError, ValueError,
-    LookupError or AttributeError where `encoded` gives no such."""
+    """The value that `encoded` got. IoError for a class that is not there; TypeError, ValueError,
+    LookupError or AttributeError for JSON that `encoded` does not write."""
     if type(x) in _PLAIN:
         return x
     ((kind, value),) = x.items()

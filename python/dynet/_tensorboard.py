@@ -56,7 +56,7 @@ class TensorBoard:
             self._go_on_with(first_step)
 
     def _go_on_with(self, step: int) -> None:
-        """Says that a session starts here: TensorBoard drops what it has of this step and later."""
+        """Says that a session starts here: TensorBoard drops its records of this step and later."""
         self._record(_double(1, time.time()) + _count(2, step) + _bytes(7, _count(1, 1)))
 
     def __call__(self, step: Step) -> None:

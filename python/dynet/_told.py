@@ -1,4 +1,4 @@
-"""Functions that are written in Python, whose wrong calls are told as those of the module are."""
+"""Functions that are written in Python, with errors for wrong calls as in the module."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     #: A size or a count: 3, 6 / 2, numpy.int64(3).
     Whole: TypeAlias = SupportsIndex | float
 
-#: What such a function raises where an argument is not what its annotation promises.
+#: The error of such a function for an argument that breaks the promise of its annotation.
 Refused: type[Exception] = _dynet._Refused
 
 
 def told(function: F) -> F:
-    """Decorates a function. A call that succeeds costs a call more; of one that fails
-    `_own_calls.py` looks at the arguments, and an error of the library gets the user's line. What a
-    program's own code raised comes through."""
+    """Decorates a function. A call that succeeds costs a call more; for a call that fails
+    `_own_calls.py` looks at the arguments, and an error of the library gets the user's line.
+    Exceptions of a program's own code come through."""
 
     def call(*args: Any, **named: Any) -> Any:
         try:
@@ -41,7 +41,7 @@ def told(function: F) -> F:
 
 def whole(x: Any) -> int:
     """A whole number of any kind, as the module takes them. Refused, or an error of Python's, for
-    what is none."""
+    other values."""
     n = int(x)
     if isinstance(x, (str, bytes)) or n != x:
         raise Refused

@@ -1,8 +1,8 @@
-"""Names of PyTorch that are others here, and what they are.
+"""Names of PyTorch that are others here, with their replacements.
 
 The table is the source of three things: the error for each name, the section "Names" of
-docs/coming-from-pytorch.md, and with it of what the site's search finds. A name that this library
-has itself does not stand here; a test looks for that, and that what stands on the right exists.
+docs/coming-from-pytorch.md, and with it of results of the site's search. A name that this library
+has itself does not stand here; a test looks for that, and that the names on the right exist.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 PAGE = "docs/coming-from-pytorch.md"
 
-#: Functions and classes of torch, torch.nn, torch.nn.functional and torch.optim: what is written
-#: here instead.
+#: Functions and classes of torch, torch.nn, torch.nn.functional and torch.optim, with their
+#: replacements here.
 FUNCTIONS = {
     "Adam": "AdamTrainer(model)",
     "AdamW": "AdamWTrainer(model)",
@@ -141,8 +141,8 @@ def _error(what: str, ours: str) -> AttributeError:
 
 
 class Elsewhere:
-    """Stands in the module for a function or a class that has another name here. It raises an
-    AttributeError where it is called or made the base of a class."""
+    """Stands in the module for a function or a class that has another name here. Raises an
+    AttributeError when it is called or made the base of a class."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -172,12 +172,12 @@ class Absent(property):
 
 
 def functions(names: dict[str, object]) -> dict[str, Elsewhere]:
-    """What stands in a module with `names` for those that it has not."""
+    """Stand-ins in a module with `names` for functions that the module lacks."""
     return {name: Elsewhere(name) for name in FUNCTIONS if name not in names}
 
 
 def add_attributes() -> None:
-    """Gives the classes what they lack. Parameters are expressions, with words of their own."""
+    """Gives the classes their missing names. Parameters are expressions, with own words."""
     for kind, names in METHODS.items():
         of = getattr(_dynet, kind)
         for name, ours in names.items():

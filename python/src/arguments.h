@@ -1,13 +1,13 @@
 #pragma once
 
-// How numbers and lists of them arrive from Python, as Python programs write them.
+// Numbers and lists of numbers from Python, in the forms in which Python programs write them.
 //
-// Where a size or an index is wanted, a whole number of any kind is taken: 3, 6 / 2,
-// numpy.int64(3). Where a number is wanted, anything that `float()` takes but text. Where a list is
-// wanted, anything that can be iterated over.
+// A size or an index may be a whole number of any kind: 3, 6 / 2, numpy.int64(3). A number may be
+// anything that `float()` takes, except text. A list may be any iterable.
 //
-// What does not fit is noted (notes.h): the value, where in it, and what was wanted. nanobind then
-// refuses the call, and calls.h tells the user.
+// A value that does not fit is noted as a misfit (notes.h): the value, the place in it, and the
+// wanted kind. nanobind then refuses the call, and calls.h writes the error. Example: 2.5 for an
+// index notes the misfit 2.5 with "a whole number".
 //
 // Surprising: these casters replace nanobind's own, so every source that converts must see them.
 
@@ -27,7 +27,7 @@
 
 namespace dynet::python {
 
-/// What an integer must be.
+/// The limits of an integer.
 struct Whole {
   std::int64_t low, high;
   bool is_index = false;
@@ -46,15 +46,15 @@ inline constexpr Whole kIndex{0, std::numeric_limits<unsigned>::max(), true};
 inline constexpr Whole kPlace{-static_cast<std::int64_t>(std::numeric_limits<unsigned>::max()),
                               std::numeric_limits<unsigned>::max(), true};
 
-/// How an argument of type T is read that is of exactly the kind that nearly all calls give. `read`
-/// returns false where it is not. It runs no code of the user's, sets no error and notes no misfit:
-/// casters try it first, and a quick way (quick.h) tries nothing else.
+/// The reader of an argument of type T, for the kind of value that nearly all calls give. `read`
+/// returns false for other values. It runs no code of the user's, sets no error and notes no
+/// misfit: casters try it first, and a quick way (quick.h) tries nothing else.
 template <class T>
 struct QuickArg;
 
 /// An entry of a list or tuple, for as long as it is looked at.
 #ifdef Py_GIL_DISABLED
-/// Another thread may take it out meanwhile, so it is held. None where the list has become shorter.
+/// Holds the entry, as another thread may remove it meanwhile. None if the list has become shorter.
 inline nanobind::object entry_of(PyObject* list, Py_ssize_t i) noexcept {
   if (PyTuple_Check(list)) {
     return nanobind::borrow(PyTuple_GET_ITEM(list, i));
@@ -82,11 +82,11 @@ inline bool read_exact_whole(PyObject* o, const Whole& want, std::int64_t& numbe
   return overflow == 0 && number >= want.low && number <= want.high;
 }
 /// The whole numbers of an array of one dimension: of NumPy, of the module `array`, or of another
-/// class that is not written in Python. False, and no error is set, where it is none, or where a
-/// number is not wanted.
+/// class that is not written in Python. False, without an error, for other objects, or if a number
+/// is out of range.
 bool read_whole_array(PyObject* o, const Whole& want, std::vector<std::int64_t>& numbers) noexcept;
-/// A list of nothing but such ints, or such an array. False also where there is no memory for them:
-/// read_list tells it.
+/// A list of nothing but such ints, or such an array. False also without memory for the numbers:
+/// read_list then gives the error.
 template <class T>
 bool read_exact_wholes(PyObject* o, const Whole& want, std::vector<T>& list) noexcept try {
   if (!PyList_CheckExact(o)) {
@@ -119,11 +119,11 @@ inline bool read_exact_real(PyObject* o, double& number) noexcept {
   return true;
 }
 
-/// Each returns false, and notes the misfit, where the value is not what is wanted.
+/// Each returns false, and notes the misfit, if the value is not of the wanted kind.
 bool read_whole(PyObject* o, const Whole& want, std::int64_t& number) noexcept;
 bool read_real(PyObject* o, double& number) noexcept;
-/// A list or tuple of what `o` goes through; null where it cannot be iterated over, and the misfit
-/// is noted. An iterator is gone through once in a call.
+/// A list or tuple of the entries of `o`; null for a value that is not iterable, with the misfit
+/// noted. An iterator is iterated over once in a call.
 nanobind::object read_sequence(PyObject* o, const char* want) noexcept;
 /// The entries of `o`, each read by `read(PyObject*, T&)`.
 template <class T, class Read>
@@ -163,7 +163,7 @@ bool read_wholes(PyObject* o, const Whole& want, std::vector<T>& list) noexcept 
   return read_exact_wholes(o, want, list) || read_list(o, "a list of whole numbers", list, read);
 }
 
-/// An index, or a label. IndexError where it is negative.
+/// An index, or a label. IndexError if negative.
 struct IndexArg {
   unsigned index = 0;
 };
@@ -177,8 +177,8 @@ struct IndexListArg {
 /// A place in a dimension, or in a batch: -1 is the last one.
 struct PlaceArg {
   std::int64_t place = 0;
-  /// The index among `count`. IndexError for a place before the first one; one that is too large
-  /// stays so.
+  /// The index among `count`. IndexError for a place before the first one; a place that is too
+  /// large stays as it is.
   [[nodiscard]] unsigned in(std::string_view operation, unsigned count) const;
 };
 /// Places.
@@ -195,15 +195,14 @@ struct TreeNodesArg {
 /// Which dimension; -1 is the last.
 struct AxisArg {
   int axis = 0;
-  /// The dimension of an expression of this shape. ShapeError where there is none so far from the
-  /// end.
+  /// The dimension of an expression of this shape. ShapeError if there is none so far from the end.
   [[nodiscard]] unsigned in(const Dim& shape) const;
 };
 struct AxesArg {
   std::vector<int> list;
   [[nodiscard]] std::vector<unsigned> in(const Dim& shape) const;
 };
-/// What read_numbers takes (arrays.h).
+/// The argument of read_numbers (arrays.h).
 struct NumbersArg {
   nanobind::handle values;
 };
@@ -354,8 +353,8 @@ struct type_caster<dynet::python::PlaceArg> {
   }
 };
 
-/// T: a struct with a `list`, its type in signatures (`kType`), what errors want (`kList`), and how
-/// an entry is read (`read`).
+/// T: a struct with a `list`, its type in signatures (`kType`), its name in errors (`kList`), and
+/// the reader of an entry (`read`).
 template <class T>
 struct ListCaster {
   NB_TYPE_CASTER(T, T::kType)

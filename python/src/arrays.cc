@@ -27,7 +27,7 @@ namespace {
 
 nb::object numpy(const char* name) { return numpy_module().attr(name); }
 
-/// The axes of an array over a tensor, as arrays.h says, and where its numbers lie in the tensor.
+/// The axes of an array over a tensor, as in arrays.h, and the places of its numbers in the tensor.
 struct Axes {
   Axes(const Dim& d, Order order) {
     std::int64_t step = 1;
@@ -108,8 +108,8 @@ class CopyInOrder {
       std::transform(from_ + first, from_ + first + n, owned_.get() + first, convert_);
     });
   }
-  /// Plane by plane of the last axis, whose numbers are to be neighbours, and of that one of the
-  /// others whose numbers are the nearest at `from`.
+  /// Plane by plane of two axes: the last, whose numbers become neighbours, and the other axis
+  /// whose numbers are nearest at `from`.
   void copy_planes() {
     const std::size_t last = axes_.count - 1;
     const auto down = static_cast<std::size_t>(std::min_element(axes_.stride, axes_.stride + last) -
@@ -198,11 +198,11 @@ nb::object with_numbers(const Tensor& t, const Use& use) {
   return t.is_double() ? copied_out(0.0) : copied_out(0.0F);
 }
 
-constexpr std::int64_t kShort = 1024;  // numbers; of more the copy is what takes time
+constexpr std::int64_t kShort = 1024;  // numbers; for more, the copy takes most of the time
 
 /// A copy in double, as DyNet has always given arrays.
 nb::object make_array(const Tensor& t, double scale, Order order, Handlers handlers) {
-  (void)numpy_module();  // to say what is missing in our words
+  (void)numpy_module();  // for our own error if NumPy is missing
   const bool is_on_host = !t.is_double() && (t.device == nullptr || t.device->is_host_visible());
   const std::int64_t count = t.d.elements();
   if (is_on_host && scale == 1.0 && t.d.nd == 1 && t.d.bd == 1 && count < kShort) {
@@ -222,8 +222,8 @@ nb::object make_array(const Tensor& t, double scale, Order order, Handlers handl
 
 using namespace nb::literals;  // NOLINT(google-build-using-namespace): "dtype"_a
 
-/// The numbers of an array of bfloat16, which NumPy has not, as float32. None of another array, and
-/// of what is none.
+/// The numbers of an array of bfloat16, a type that NumPy lacks, as float32. None for another array
+/// or object.
 nb::object widened(nb::handle values) {
   nb::ndarray<nb::ro, nb::device::cpu> view;
   if (!nb::hasattr(values, "__dlpack__") || !nb::try_cast(values, view)) {
@@ -276,7 +276,7 @@ void check_numbers(const nb::object& array) {
   }
 }
 
-/// The real numbers of an array or of what NumPy makes one of, column by column.
+/// The real numbers of an array, or of an object that NumPy makes an array of, column by column.
 nb::object as_array(nb::handle values, const char* type) {
   try {
     const nb::object array = array_of_numbers(values);
@@ -360,7 +360,7 @@ nb::module_ numpy_module() {
   try {
     return nb::module_::import_("numpy");
   } catch (nb::python_error& error) {
-    // A NumPy that is there and broken explains itself.
+    // An installed but broken NumPy explains itself.
     if (!error.matches(PyExc_ModuleNotFoundError) ||
         !nb::object(error.value().attr("name")).equal(nb::str("numpy"))) {
       throw;
@@ -492,7 +492,7 @@ SharedValue copy_of(const SharedValue& value) {
   return copy;
 }
 
-/// The value in memory of the host: its own, or a copy where the host cannot see that.
+/// The value in memory of the host: its own, or a copy if the host cannot see the value's memory.
 SharedValue on_host(const SharedValue& value) {
   return value.tensor.device->is_host_visible() ? value : copy_of(value);
 }

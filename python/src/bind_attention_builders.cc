@@ -1,6 +1,6 @@
 // Attention, Transformers and conditional random fields as builders.
 //
-// A builder is told of this thread's graph where it is first used in it, or by its `new_graph`.
+// A builder is made ready in this thread's graph at its first use there, or by its `new_graph`.
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -24,7 +24,7 @@ namespace {
 
 using List = std::vector<unsigned>;
 
-/// A builder, and where it was made ready.
+/// A builder, and the graph in which it is ready.
 template <class Builder>
 struct Held : Made {
   Builder builder;
@@ -44,7 +44,7 @@ struct Held : Made {
   }
 };
 
-/// What all of them have.
+/// The functions common to all of them.
 template <class Builder>
 nb::class_<Held<Builder>> define(nb::module_& m, const char* name, const char* doc) {
   using nb::arg;

@@ -27,8 +27,8 @@ struct PyState {
   nb::object object;
 };
 
-/// The object with f called for the expressions in it: lists, tuples and dicts of them, states of
-/// Transformers, memories of attention. What has none comes back as it is.
+/// A copy of the object with f called for its expressions: lists, tuples and dicts of expressions,
+/// states of Transformers, memories of attention. Objects without expressions come back unchanged.
 template <class F>
 nb::object with_expressions(nb::handle state, F& f) {
   if (is_expression(state.ptr())) {
@@ -103,7 +103,7 @@ nb::tuple pair_of(const nb::object& given) {
     return PySequence_Tuple(given.ptr());
   }());
   if (!pair.is_valid()) {
-    const nb::python_error error;  // what is set
+    const nb::python_error error;  // takes the error that is set
     if (is_users_own(error.value().ptr())) {
       throw error;
     }

@@ -84,7 +84,7 @@ std::unique_ptr<RNNBuilder> make_rnn(unsigned layers, unsigned input_dim, unsign
                      : std::make_unique<Builder>(layers, input_dim, hidden_dim, model, options...);
 }
 
-/// What each class of builder has beside the base, but for constructors and dropout.
+/// The functions of each class of builder beyond the base, without constructors and dropout.
 template <class Builder>
 auto define_builder(nb::module_& m, const char* name, const char* doc) {
   using Py = PyRNNBuilderOf<Builder>;
@@ -123,7 +123,8 @@ auto define_builder(nb::module_& m, const char* name, const char* doc) {
   return c;
 }
 
-/// (layers, input_dim, hidden_dim, model), and the options of the standard LSTM where it has them.
+/// (layers, input_dim, hidden_dim, model), and the options of the standard LSTM if the class has
+/// them.
 template <class Builder>
 void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
   using nb::arg;

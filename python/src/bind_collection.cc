@@ -115,8 +115,8 @@ Dim rows_first(Dim d) {
 
 std::string shape_text(const Dim& d) { return nb::repr(shape_tuple(d)).c_str(); }
 
-/// An array gives a parameter its numbers, and must have the shape that was asked for. A 1 at the
-/// end makes no difference.
+/// An array gives a parameter its numbers, and must have the asked shape. A 1 at the end makes no
+/// difference.
 void check_shape(const Dim& asked, const Dim& has) {
   if (asked.truncate() != has.truncate()) {
     throw ShapeError("dim is " + shape_text(asked) + " and init is an array of shape " +

@@ -9,14 +9,14 @@
 //
 //   y = dy.apply(Softplus(2.0), x)
 //
-// A node computes with the object that it was made of, which its graph keeps alive: the address is
-// the node's payload, so no object ever answers for another one, and nodes of different objects may
-// still run in one call. The values that its declared attributes had at `apply` count for the node;
-// where the object was changed since, a copy that has them computes.
+// A node computes with its own object, which the graph keeps alive: the address is the node's
+// payload, so no object ever answers for another object, and nodes of different objects may still
+// run in one call. Declared attributes count for the node with their values at `apply`; if the
+// object was changed since, a copy with these values computes.
 //
 // A class is written for one example: its functions are called for each example of a batch, with
-// arrays of one example, and gradients of arguments with one example are summed. A class that says
-// `batched = True` gets the whole batch at once, as the last axis of arrays where it is not 1.
+// arrays of one example, and gradients of arguments with one example are summed. A class with
+// `batched = True` gets the whole batch at once, as the last axis of arrays unless the batch is 1.
 
 #include <nanobind/stl/string.h>
 
@@ -43,8 +43,8 @@
 namespace dynet::python {
 namespace {
 
-/// What tells values of an attribute apart: such as compare equal but differ, as 0.0 and -0.0, or 1
-/// and True, too.
+/// A key that tells values of an attribute apart, also different values that compare equal: 0.0 and
+/// -0.0, or 1 and True.
 nb::object key_of(nb::handle value) {
   const nb::handle type(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())));
   if (PyFloat_Check(value.ptr())) {
@@ -77,7 +77,7 @@ class Operation final : public KeptByNode {
       attributes_.push_back({nb::borrow(name), value, key_of(value)});
     }
   }
-  /// The object to call: the one that was given, or a copy with the attributes of then.
+  /// The object to call: the given one, or a copy with the attributes from `apply`.
   nb::object object() {
     for (const Attribute& a : attributes_) {
       const nb::object now = nb::getattr(object_, a.name);
@@ -116,7 +116,7 @@ class Operation final : public KeptByNode {
 /// An address as payload, which is made of 32-bit numbers.
 using Address = std::array<unsigned, 2>;
 
-/// That of one example, or node, of a call.
+/// The object of one example, or node, of a call.
 nb::object object_of(const ext::Call& call, std::int64_t example) {
   Address address;
   std::copy_n(call.indices.example<const unsigned>(example), address.size(), address.begin());
@@ -159,7 +159,7 @@ nb::object array_of(const ext::Operand& x, bool whole, std::int64_t example, boo
                                 : static_cast<const void*>(x.example<float>(example)));
 }
 
-/// Stores or adds what Python returned into the same example.
+/// Stores an array returned by Python into an example of `y`, or adds it there.
 void write(nb::handle values, const ext::Operand& y, bool whole, std::int64_t example, bool adds,
            bool is_double, nb::handle object, const char* function) {
   if (values.is_none()) {
@@ -248,8 +248,8 @@ void call_backward(const ext::Call& call, bool whole) {
 // ---- the operation
 // --------------------------------------------------------------------------------------
 
-/// While code of the user's runs within a computation. What it computes itself, in the graph of
-/// another thread, is not to ask the check of this computation, which may release the GIL.
+/// Scope of the user's code within a computation. A computation by that code, in the graph of
+/// another thread, must not ask the check of the outer computation, which may release the GIL.
 struct UsersCode {
   WithGil gil;
   InterruptScope nobody_is_asked{nullptr};

@@ -1,4 +1,4 @@
-// Looking at what the library does.
+// Functions for looking into the library.
 
 #include <nanobind/stl/string.h>
 

@@ -25,7 +25,7 @@ namespace {
 
 using std::filesystem::path;
 using Words = std::vector<std::string>;
-/// The words, whether it is frozen, and the id of the unknown one.
+/// The words, whether the dictionary is frozen, and the id of the unknown word.
 using State = std::tuple<Words, bool, int>;
 
 Dict dict_of(const Words& words) {
@@ -36,7 +36,7 @@ Dict dict_of(const Words& words) {
   return dict;
 }
 
-/// What a state says. Of a dictionary that was cleared, the id of the unknown word stays.
+/// The dictionary of a state. After clear(), the id of the unknown word stays.
 struct Restored : Dict {
   explicit Restored(const State& state) : Dict(dict_of(std::get<Words>(state))) {
     const auto& [words, is_frozen, unknown] = state;

@@ -30,7 +30,7 @@ namespace dynet::python {
 
 namespace {
 
-/// What `convert(tensor, handlers)` makes of the value of `e`.
+/// The result of `convert(tensor, handlers)` for the value of `e`.
 template <class Convert>
 auto converted(const Expression& e, bool recalculate, const Convert& convert) {
   constexpr std::int64_t kMany = 100'000;
@@ -73,7 +73,7 @@ Expression pick_index(const Expression& e, long index) {
   return add_picked(e, ops::Pick{0}, ext::NodePayload::of(at));
 }
 
-/// What slices take of an expression.
+/// The part of an expression that slices select.
 class Slices {
  public:
   explicit Slices(const Expression& e) : e_(e), shape_(e.dim()) {}
@@ -328,7 +328,7 @@ void bind_parts(nb::class_<PyExpression>& c) {
 // ---- as a number
 // --------------------------------------------------------------------------------------
 
-/// The only element, for what wants a number.
+/// The only element, in a place of a number.
 double number_of(const PyExpression& x, const char* wanted_by) {
   const Expression e = resolve(x);
   if (e.dim().elements() != 1) {
@@ -338,7 +338,7 @@ double number_of(const PyExpression& x, const char* wanted_by) {
   return to_scalar(evaluate(e, false).tensor, e);
 }
 
-/// Parameters and tables are things that programs have or have not; what is computed is a number to
+/// A parameter or table is true, as programs ask whether they have one. A node is a number to
 /// programs, which `if loss:` would not look at.
 bool truth_of(const PyExpression& x) {
   if (x.kind != PyExpression::Kind::kNode) {

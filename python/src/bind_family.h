@@ -6,8 +6,8 @@
 //
 // The parameters of a Python function are the arguments, the payload (an index, or one per example
 // in the form named python_batch, or a number), the attributes with their defaults, and batch_size
-// where an attribute is a shape. An operation whose Python name is "-" has a function written by
-// hand, elsewhere.
+// if an attribute is a shape. An operation whose Python name is "-" has a function written by hand,
+// elsewhere. Example: elu gets x and the attribute alpha with its default.
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -68,7 +68,7 @@ ext::NodePayload payload_of(const T& v) {
 inline ext::NodePayload payload_of(const IndexArg& v) { return ext::NodePayload::of(v.index); }
 inline ext::NodePayload payload_of(const IndexListArg& v) { return ext::NodePayload::of(v.list); }
 
-/// What is chosen from in the argument has so many entries.
+/// The number of entries from which the operation selects in the argument.
 template <class Op>
 unsigned count_of_places(const Op& op, const ExprArg& x) {
   const Dim shape = x.node().dim();
@@ -101,8 +101,8 @@ auto outputs(const Expression& first, PyExpression::Settable settable) {
   }
 }
 
-/// The shape that attributes which count from the end refer to: that of the first argument; in a
-/// list, that with most dimensions.
+/// The shape for attributes that count from the end: the shape of the first argument; in a list,
+/// the shape with most dimensions.
 template <class... X>
 Dim shape_of(const ExprArg& first, const X&... /*others*/) {
   return first.node().dim();
@@ -161,7 +161,7 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
     return outputs<ext::detail::outputs_of<Op>()>(
         add(op, x..., payload_of(settled(op, payload, x...)...)), kSettable);
   }
-  /// Gives the Python function `name`, which was made of `call`, its quick way, where there is one.
+  /// Gives the Python function `name`, which was made of `call`, its quick way, if there is one.
   static void add_quick(nb::handle m, const char* name) {
     if constexpr (kAreQuick<X..., V...>) {
       if constexpr (has_defaults(std::index_sequence_for<A...>())) {
@@ -197,7 +197,7 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
       return AttrParam<Member<Op, kI>>::read(attr);
     }
   }
-  /// A bound that counts from the end counts from that of dimension d.
+  /// A negative bound counts from the end of dimension d.
   static void set_bound(unsigned& bound, const PlaceArg& attr, const Op& op, const ExprArg& x) {
     if (attr.place < 0) {
       bound = attr.in(Op::kInfo.name, x.node().dim()[op.d]);
@@ -233,7 +233,7 @@ struct Function<Op, Types<X...>, Types<V...>, Types<A...>, Types<B...>> {
 
 /// Names as nanobind wants them: C strings that live for ever.
 const char* keep(std::string_view name);
-/// What Python shows as documentation.
+/// The documentation that Python shows.
 std::string doc_of(const ext::Info& info);
 
 template <class Op, std::size_t kI>
@@ -258,8 +258,8 @@ auto expression_arg(const char* name) {
 // ---- definitions
 // ---------------------------------------------------------------------------------------
 
-/// The attributes "d" and "dims" of an operation that has arguments say which of their dimensions,
-/// "s" and "e" from where to where in it; its shape is one that they get.
+/// The type of an attribute. In an operation with arguments "d" and "dims" name their dimensions,
+/// "s" and "e" are bounds in dimension d, and in a shape one extent may be the rest of theirs.
 template <class Op, std::size_t kI>
 auto attribute_param() {
   using Attribute = AttrParam<Member<Op, kI>>;
@@ -418,7 +418,7 @@ nb::dict op_dict() {
   }
   return description.dict();
 }
-/// Appends what there is to know about a list of operations.
+/// Appends the descriptions of a list of operations.
 template <class... Ops>
 void describe_ops(nb::list& all, ext::OpList<Ops...> /*list*/) {
   (all.append(op_dict<Ops>()), ...);

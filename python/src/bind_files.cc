@@ -170,7 +170,7 @@ CheckpointPolicy policy_from(const PyPolicy& p) {
   return policy;
 }
 
-/// What a checkpointer knows, and tells.
+/// The known facts of a checkpointer, and the functions that give it others.
 void bind_saved_steps(nb::class_<Checkpointer>& c) {
   c.def_prop_ro("steps", &Checkpointer::steps, "Calls of step(), those before resume() included.")
       .def_prop_ro("position", &Checkpointer::position,
@@ -279,7 +279,7 @@ void save_text(const std::string& basename, const nb::list& objects, const std::
   data.close();
   meta.commit();
 } catch (const IoError& e) {
-  throw IoError(std::string("save: ") + e.what());  // what the program called
+  throw IoError(std::string("save: ") + e.what());  // the name of the called function
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ namespace {
 
 using GraphPointer = std::shared_ptr<PyGraph>;
 
-/// A pointer of its own: what the graph kept may run code of the user's when it goes.
+/// Holds the graph by a pointer of its own: objects kept by the graph may run code of the user's
+/// when they go.
 GraphPointer renew(GraphPointer graph, bool immediate_compute, bool check_validity,
                    std::optional<bool> autobatching) {
   graph->renew(immediate_compute, check_validity, autobatching);
@@ -131,7 +132,7 @@ void bind_graph_texts(nb::module_& m) {
           "See `dump_cg`.");
 }
 
-/// `forward(i)` and the like: by index, computed anew or only what is missing.
+/// `forward(i)` and the like: by index, computing everything anew or only missing values.
 void bind_by_index(nb::module_& m) {
   auto c = nb::borrow<nb::class_<PyGraph>>(m.attr("ComputationGraph"));
   const auto node = [](const GraphPointer& graph, unsigned index) {
@@ -207,7 +208,7 @@ void bind_graph_functions(nb::module_& m) {
       arg("nan_check_only") = false, "The graph as text, to a file or the standard output stream.");
 }
 
-/// `with dynet.no_grad():`. One scope for each `with` that it stands in.
+/// `with dynet.no_grad():`. One scope for each `with` block of the object.
 struct NoGrad {
   NoGrad() = default;
   NoGrad(const NoGrad&) = delete;

@@ -48,14 +48,14 @@ PyExpression input_vector(const NumbersArg& v, const std::string& device) {
 
 bool is_array(nb::handle o) { return nb::hasattr(o, "__array__") || nb::hasattr(o, "__dlpack__"); }
 
-/// Whether an element is one number: of NumPy's numbers, and of what is an array without an axis in
-/// another library. An array of NumPy's without an axis is an array, as in DyNet 2.1.
+/// Whether an element is one number: NumPy's numbers, and arrays without an axis of other
+/// libraries. A NumPy array without an axis is an array, as in DyNet 2.1.
 bool is_scalar(nb::handle element, const nb::object& array) {
   return nb::cast<int>(array.attr("ndim")) == 0 &&
          !nb::isinstance(element, numpy_module().attr("ndarray"));
 }
 
-/// A list of arrays is a batch of them. None where an element is a number, of NumPy too, or a list.
+/// A list of arrays is a batch of them. None if an element is a number, of NumPy too, or a list.
 nb::object stack_arrays(nb::handle list) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i) {
     if (is_expression(entry_of(list.ptr(), i).ptr())) {

@@ -1,5 +1,5 @@
-// Names of DyNet 2.1 that programs seldom use: inputs made by a graph, and settings of GPUs.
-// (dynet/_old_names.py has those that need no C++.)
+// Names of DyNet 2.1 that programs seldom use: inputs made by a graph, and settings of GPUs. (Names
+// that need no C++ are in dynet/_old_names.py.)
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>

@@ -1,6 +1,6 @@
-// The functions of all operations, and `_operations()`, which is the list of them as Python data,
-// for tests and documentation. What is done for each operation stands in bind_family.h. Packages
-// have no `_operations()` (DYNET_DESCRIPTIONS): it is nearly half of the code of the operations.
+// The functions of all operations, and `_operations()`, their list as Python data, for tests and
+// documentation. bind_family.h has the code that is run for each operation. Packages have no
+// `_operations()` (DYNET_DESCRIPTIONS): it is nearly half of the code of the operations.
 
 #include <deque>
 #include <string>

@@ -37,7 +37,7 @@ nb::tuple shape_tuple(const Dim& d, bool rows_first) {
   return nb::tuple(extents);
 }
 
-/// What the device has computed by now; other threads go on while it does.
+/// The tensor after its device has finished; other threads run meanwhile.
 Tensor settled(Tensor t) {
   wait_for(*t.device);
   return t;
@@ -46,7 +46,7 @@ Tensor settled(Tensor t) {
 // ---- parameters
 // -----------------------------------------------------------------------------------------
 
-/// What parameters and tables have in common.
+/// Functions common to parameters and tables.
 template <class Py>
 void bind_common(nb::class_<Py, PyExpression>& c) {
   using nb::arg;
@@ -133,8 +133,8 @@ void bind_parameters(nb::module_& m) {
 // ---- lookup tables
 // --------------------------------------------------------------------------------------
 
-/// The values, without those costs that a reference which is kept or written through brings
-/// (get_storage(), values()).
+/// The values, for a look only. References from get_storage() and values() may be kept or written
+/// through, which costs more.
 const LookupParameterStorage& shown(const PyLookupParameters& x) {
   x.p.p->settle_values();
   return *x.p.p;

@@ -26,8 +26,8 @@
 namespace dynet::python {
 namespace {
 
-/// A parameter or a table: its name, whether trainers change it, the number of rows (0: it is no
-/// table), its shape or that of a row, and its device ("": the default one).
+/// A parameter or a table: its name, whether trainers change it, the number of rows (0: no table),
+/// its shape or the shape of a row, and its device ("": the default device).
 using Entry = std::tuple<std::string, bool, unsigned, std::vector<unsigned>, std::string>;
 
 std::vector<unsigned> shape_of(const Dim& dim) { return {dim.d, dim.d + dim.nd}; }
@@ -54,8 +54,8 @@ void take(Loader& loader, Handle made, const std::string& key, const std::string
   made.set_updated(is_updated);
 }
 
-/// A new root with the parameters of a file, which are as `entries` says, in this order. There they
-/// are named by their places, "/0" and so on.
+/// A new root with the parameters of a file, in the order of `entries`. The file names them by
+/// their places, "/0" and so on.
 ParameterCollection load_collection(const std::string& file, const std::vector<Entry>& entries,
                                     float weight_decay) {
   ParameterCollection root;
@@ -78,14 +78,15 @@ ParameterCollection load_collection(const std::string& file, const std::vector<E
   return root;
 }
 
-/// Its cycle, which is not in its text, that of 2.1.
+/// The trainer's cycle, which is not in its text, as in 2.1.
 struct Cycle : CyclicalSGDTrainer {
   static std::vector<float> of(const CyclicalSGDTrainer& t) {
     return {t.*(&Cycle::e_min), t.*(&Cycle::e_max), t.*(&Cycle::step_size), t.*(&Cycle::gamma)};
   }
 };
 
-/// What a trainer is to be made with, beside the collection, before it takes its state.
+/// The arguments of a trainer's constructor, beside the collection. The trainer takes its state
+/// afterwards.
 std::vector<float> arguments_of(const Trainer& trainer) {
   const auto* const cyclical = dynamic_cast<const CyclicalSGDTrainer*>(&trainer);
   return cyclical == nullptr ? std::vector<float>{} : Cycle::of(*cyclical);
@@ -112,7 +113,7 @@ nb::object parameter_at(const ParameterCollection& root, std::size_t place) {
   return nb::cast(PyParameters(Parameter(parameter), root), nb::rv_policy::move);
 }
 
-/// What `make` returns for a collection in which parameters are found again.
+/// The result of `make` for a collection in which existing parameters are found again.
 nb::object replayed(const ParameterCollection& root, const std::string& parent,
                     const std::map<std::string, unsigned>& uses,
                     const std::map<std::string, unsigned>& sub_uses, const nb::object& make) {

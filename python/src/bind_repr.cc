@@ -1,4 +1,4 @@
-// What objects say of themselves.
+// `repr` and `str` of objects.
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -71,7 +71,7 @@ std::string numbers_text(const Tensor& t, std::int64_t count) {
   return text;
 }
 
-/// The first numbers, where they are computed.
+/// The first numbers, if they are computed.
 std::string value_text(const Expression& e) {
   constexpr std::int64_t kShown = 6;
   const Tensor* t = computed_value(e);

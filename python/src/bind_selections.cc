@@ -57,7 +57,7 @@ using Indices = std::vector<unsigned>;
 using OverSegments = Expression (*)(const Expression&, const Indices&, unsigned, unsigned, Where);
 
 void bind_segments(nb::module_& m) {
-  // What is one node may get other indices.
+  // A function that makes one node may get other indices later.
   const auto bind = [&m](const char* name, OverSegments f, PyExpression::Settable settable,
                          const char* doc) {
     m.def(

@@ -31,7 +31,7 @@ nb::list look_up(const PyLookupParameters& p, const std::variant<Sequence, Seque
   return list;
 }
 
-/// Labels, and None where there is none.
+/// Labels, or None for no label.
 struct LabelListArg {
   static constexpr auto kType = nb::detail::const_name("collections.abc.Iterable[int | None]");
   static constexpr const char* kList = "a list of whole numbers or None";

@@ -24,12 +24,12 @@
 
 namespace dynet::python {
 
-/// What describes clusters: lines, or the file that has them, which is read once.
+/// A description of clusters: lines, or their file, which is read once.
 struct Clusters {
   std::optional<std::string> file;  ///< its name, until it is read
   std::string called = "the clusters";
   std::string text;  ///< the lines, each with its end
-  /// Reads the file. ValueError where that cannot be done.
+  /// Reads the file. ValueError if it cannot be read.
   void read();
 };
 
@@ -49,8 +49,8 @@ struct type_caster<dynet::python::Clusters> {
 namespace dynet::python {
 namespace {
 
-/// Appends a line that Python has, with or without its end. False, with an error, for what is no
-/// text.
+/// Appends a line from Python, with or without its end. False, with an error, for an object that is
+/// no text.
 bool append_line(std::string& text, nb::handle line) {
   const nb::object bytes =
       nb::steal(PyUnicode_AsEncodedString(line.ptr(), "utf-8", "surrogateescape"));
@@ -125,7 +125,7 @@ std::unique_ptr<SoftmaxBuilder> make_of_clusters(unsigned input_dim, Clusters& c
   return builder;
 }
 
-/// A function of a vector of class Py, where `call(b, x)` is its result in the graph.
+/// A function of a vector for class Py; `call(b, x)` is its result in the graph.
 template <class Class, class Call>
 void def_of_vector(Class& c, const char* name, const char* doc, Call call) {
   using Py = typename Class::Type;

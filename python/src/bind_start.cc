@@ -1,4 +1,4 @@
-// Starting the library from Python, and what concerns the whole process.
+// The start of the library from Python, and functions for the whole process.
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -50,8 +50,9 @@ std::vector<std::string> program_arguments() {
 /// Forks by this process and by its parents. GIL held.
 unsigned forks_since_seeding = 0;
 
-/// A forked child has random numbers of its own, else all children would draw the same. They depend
-/// on the seed, on what was drawn before, and on which child it is, and on nothing else.
+/// A forked child has random numbers of its own, as otherwise all children would draw the same
+/// numbers. They depend on the seed, on earlier draws, and on the number of the child, and on
+/// nothing else.
 void separate_random_numbers_of_forks() {
   const nb::object os = nb::module_::import_("os");
   if (!nb::hasattr(os, "register_at_fork")) {
@@ -103,7 +104,7 @@ bool is_on(const nb::dict& conf, const char* key) {
   return conf.contains(key) && nb::cast<bool>(nb::bool_(nb::handle(conf[key])));
 }
 
-/// What dynet_config.set was given; what it was not given stays as the arguments say.
+/// The settings given to dynet_config.set; the arguments decide all others.
 void apply_config(DynetParams& params, const nb::dict& conf) {
   if (conf.contains("mem") && !conf["mem"].is_none()) {
     const nb::object given = conf["mem"];  // an int or a string
@@ -133,9 +134,9 @@ void apply_config(DynetParams& params, const nb::dict& conf) {
   }
 }
 
-/// Warnings of the library go to Python's, which shows them and may make an error of one. Other
-/// messages go to its logging, which shows none unless asked: a program that has not imported it
-/// has not asked, and need not wait for it.
+/// Warnings of the library go to Python's warnings, which show them and may raise them as errors.
+/// Other messages go to Python's logging, which shows none unless asked: a program that has not
+/// imported logging has not asked, and need not wait for the import.
 void send_log_to_python() {
   set_log_sink([](const std::string& text) {
     if (!is_python_alive()) {

@@ -267,7 +267,7 @@ struct PySource {
   }
 };
 
-/// Batches of a sequence or, where `data` is a function, of what it returns. Not thread-safe.
+/// Batches of a sequence or, if `data` is a function, of its results. Not thread-safe.
 class PyBucketed {
  public:
   PyBucketed(nb::object data, const nb::object& length, const text::BucketOptions& options)
@@ -331,10 +331,10 @@ class PyBucketed {
   }
 
  private:
-  /// What the batches are made from; it stays where it is when this is moved.
+  /// The source of the batches; its address stays the same when this object is moved.
   struct Given {
     nb::object data, length;
-    std::weak_ptr<nb::object> iterator;  ///< of the epoch, where `data` is a function
+    std::weak_ptr<nb::object> iterator;  ///< of the epoch, if `data` is a function
   };
   using Stream = text::BucketStream<nb::object>;
   using Batches = std::variant<text::Buckets, Stream>;

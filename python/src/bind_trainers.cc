@@ -91,7 +91,7 @@ std::string schedule_text(const Schedule& s) {
   std::string text = std::string(s.name()) + "(";
   std::vector<double> numbers = s.numbers();
   if (text == "PlateauSchedule(") {
-    numbers.resize(6);  // the others are what was reported to it
+    numbers.resize(6);  // the others are reported metrics
   }
   for (const double n : numbers) {
     text += (text.back() == '(' ? "" : ", ") + short_text(n);
@@ -180,7 +180,7 @@ void bind_plateau(nb::module_& m) {
           arg("last") = 0.0, arg("larger_is_better") = false);
 }
 
-/// What 2.1 does not have in Python.
+/// Functions that 2.1 does not have in Python.
 void bind_additions(nb::class_<Trainer>& trainer) {
   using nb::arg;
   trainer

@@ -1,4 +1,4 @@
-// Builders for trees: those whose nodes have numbers and any number of children, and those with two
+// Builders for trees: of numbered nodes with any number of children, and of nodes with two
 // branches.
 
 #include <nanobind/stl/optional.h>
@@ -128,7 +128,7 @@ struct PyTreeNodesBuilder : Made {
     }
     builder->start_new_sequence(h_0 ? h_0->nodes() : std::vector<Expression>(), here());
   }
-  /// The builder. StaleExpression where the graph was renewed since.
+  /// The builder. StaleExpression if the graph was renewed since.
   [[nodiscard]] TreeNodesBuilder& live() const {
     if (!ready.is_ready()) {
       throw StaleExpression(

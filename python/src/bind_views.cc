@@ -1,7 +1,7 @@
-// Values as other libraries see them: views for NumPy and DLPack, and the class Tensor.
+// Values for other libraries: views for NumPy and DLPack, and the class Tensor.
 //
-// A view keeps the memory that it shows (share.h): it stays what it was whatever becomes of the
-// graph. What may write to what it is given, as takers of DLPack may, gets a copy.
+// A view keeps its memory (share.h): the numbers stay whatever becomes of the graph. Takers that
+// may write to the given memory, as takers of DLPack may, get a copy.
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -23,7 +23,7 @@
 namespace dynet::python {
 namespace {
 
-/// The value, computed with the GIL released where that takes long.
+/// The value; a long computation releases the GIL.
 SharedValue shared_value_of(const PyExpression& x, bool recalculate) {
   const Expression e = resolve(x);
   (void)evaluate(e, recalculate);
@@ -39,8 +39,8 @@ nb::object view_of(const PyExpression& x) {
   return numpy_view(shared_value_of(x, false), order_of(x));
 }
 
-/// Whether NumPy is to have the expression itself: for an array of objects, and for one of a list,
-/// where no type is named (numpy_lists.h).
+/// Whether NumPy is to have the expression itself: for an array of objects, and for an array of a
+/// list if no type is named (numpy_lists.h).
 bool is_object(const nb::object& type, std::optional<bool> copy) {
   if (!type.is_none()) {
     return nb::cast<std::string>(type.attr("kind")) == "O";
@@ -57,7 +57,7 @@ bool is_object(const nb::object& type, std::optional<bool> copy) {
   return asked == Asked::kInList;
 }
 
-/// What NumPy asks for.
+/// The answer to NumPy's `__array__`.
 nb::object array_of_expression(nb::handle self, const nb::object& dtype, std::optional<bool> copy) {
   const nb::module_ numpy = numpy_module();
   const nb::object type = dtype.is_none() ? nb::none() : numpy.attr("dtype")(dtype);
@@ -82,8 +82,8 @@ nb::object array_of_expression(nb::handle self, const nb::object& dtype, std::op
   return view;
 }
 
-/// A copy. A view could say, from version 1 of DLPack on, that it must not be written to, but
-/// takers of that version, PyTorch among them, write to it.
+/// A copy. From version 1 of DLPack on, a view could say that writing is forbidden, but takers of
+/// that version, PyTorch among them, write to it.
 nb::object dlpack_of(const PyExpression& x, const nb::kwargs& options) {
   if (options.attr("pop")("copy", nb::none()).is(Py_False)) {
     throw nb::buffer_error(
@@ -107,7 +107,7 @@ void bind_arrays(nb::class_<PyExpression>& c) {
       .def(
           "__dlpack_device__", [](const PyExpression&) { return nb::make_tuple(1, 0); },
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), "(1, 0): memory of the host.")
-      // Last: in the stub its name hides that of the module in what follows.
+      // Last: in the stub its name hides the module `numpy` below this line.
       .def("numpy", &view_of, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
            "The value as an array without a copy, float32, that cannot be written. It stays as it "
            "is when the graph goes on, and holds the memory of the graph it comes from: copy the "
@@ -183,7 +183,7 @@ void bind_tensor(nb::module_& m) {
       });
 }
 
-/// Functions are pickled and copied as what they are called.
+/// Functions are pickled and copied by their names.
 void make_functions_picklable(const nb::module_& m) {
   const nb::object reduce = nb::cpp_function(
       [](nb::handle function) { return nb::object(function.attr("__qualname__")); });

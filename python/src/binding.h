@@ -3,20 +3,21 @@
 // The Python module: the same library, seen from Python.
 //
 // bind_family.h makes the functions of all operations by a loop over each family's list; it has no
-// line for any one of them. The other bind_*.cc bind what is not an operation, a file a topic.
-// module.cc puts them together, in the order in which types must exist. arguments.h reads what they
-// are given, calls.h tells what does not fit.
+// line for any one of them. The other bind_*.cc bind everything else, a file a topic. module.cc
+// puts them together, in the order in which types must exist. arguments.h reads arguments, calls.h
+// writes the errors for arguments that do not fit.
 //
 // A thread has one graph, the default graph (graph.h), and all expressions of a thread are nodes of
-// it. Parameters are expressions too: their node is made when they are first used in a graph and is
-// remembered there. So everything that takes an expression takes an `ExprArg` and calls `resolve`.
+// it. Parameters are expressions too: the node of a parameter is made at the first use in a graph
+// and is remembered there. So every function of expressions takes an `ExprArg` and calls `resolve`.
+// Example: `W * x` with a parameter W adds W's node at its first use, then the product's.
 //
 // Each node gets the code object and the offset of the Python line that made it (where.h), which
 // are turned into text only when an error is printed.
 //
 // Surprising: the operators of Expression are bound twice, by nanobind for signatures and
 // documentation, and as raw slots (operators.cc) because they are on the hottest path. Everything
-// here runs with the GIL held, or with the module's own lock where Python has none (lock.h), but
+// here runs with the GIL held, or with the module's own lock if Python has no GIL (lock.h), except
 // forward and backward above a cost (graph.cc).
 
 #include <nanobind/nanobind.h>
@@ -36,7 +37,7 @@ namespace nb = nanobind;
 
 namespace dynet::python {
 
-/// What `Expression` is in Python. Thread rule: that of the graph; the GIL covers the object
+/// The C++ object of Python's `Expression`. Thread rule: as the graph; the GIL covers the object
 /// itself.
 struct PyExpression {
   enum class Kind : unsigned char { kNode, kParameter, kTable, kUninitialised };
@@ -44,7 +45,7 @@ struct PyExpression {
   enum class Settable : unsigned char { kNot, kNumbers, kIndices, kPlaces };
   Expression e;  ///< unset for parameters: see resolve
   Kind kind = Kind::kNode;
-  Settable settable = Settable::kNot;  ///< what `set` replaces
+  Settable settable = Settable::kNot;  ///< the data that `set` replaces
 
   unsigned version = 0;  ///< of its graph, when it was made
 
@@ -55,7 +56,7 @@ struct PyExpression {
   explicit PyExpression(Kind k) : kind(k) {}
 };
 
-/// A parameter, which keeps its collection alive. Invariant: `storage` is that of `p`.
+/// A parameter, which keeps its collection alive. Invariant: `storage` is the storage of `p`.
 struct PyParameters : PyExpression {
   PyParameters(const Parameter& parameter, const ParameterCollection& collection)
       : PyExpression(Kind::kParameter), p(parameter), storage(parameter.p), owner(collection) {}
@@ -73,8 +74,8 @@ struct PyLookupParameters : PyExpression {
   ParameterCollection owner;
 };
 
-/// The type objects of the bound classes that have NewObjectCaster, and of others that quick.h
-/// reads. Set where the class is bound.
+/// The type objects of the bound classes with NewObjectCaster, and of others that quick.h reads.
+/// Set when the class is bound.
 template <class T>
 inline PyTypeObject* object_type = nullptr;
 
@@ -91,22 +92,22 @@ template <class T>
 
 /// Sets how objects of expressions are made and destroyed; once both classes are bound.
 void install_expression_objects();
-/// Where an object of one of them has its C++ object. Written at import only.
+/// The offset of the C++ object in an object of these classes. Written at import only.
 inline std::ptrdiff_t expression_offset = 0;
 
 [[noreturn]] void fail_uninitialised(nb::handle object);
-/// The misfit of what is no expression, or one that was not initialised. Returns false.
+/// Notes the misfit of an object that is no expression, or is not initialised. Returns false.
 bool refuse_expression(PyObject* o) noexcept;
 
-/// Parameters are of types derived from that of expressions.
+/// The type of parameters is derived from the type of expressions.
 inline bool is_expression(PyObject* o) {
   PyTypeObject* const type = Py_TYPE(o);
   return type == object_type<PyExpression> || type == object_type<PyParameters> ||
          PyType_IsSubtype(type, object_type<PyExpression>) != 0;
 }
 
-/// The C++ object of a Python one that is of its type. TypeError where it has none: a subclass that
-/// does not call `super().__init__()`, or an object that only `__new__` made.
+/// The C++ object of a Python object of its type. TypeError if there is none: a subclass that does
+/// not call `super().__init__()`, or an object that only `__new__` made.
 template <class T>
 T& instance(nb::handle object) {
   if (!nb::inst_ready(object)) {
@@ -119,7 +120,7 @@ T& instance(nb::handle object) {
 inline PyExpression* expression_in(PyObject* o) noexcept {
   return reinterpret_cast<PyExpression*>(reinterpret_cast<char*>(o) + expression_offset);
 }
-/// Null where the object is of no such class, of one that a program derived, or not initialised.
+/// Null for an object of another class, of a class that a program derived, or not initialised.
 inline PyExpression* plain_expression(PyObject* o) noexcept {
   PyTypeObject* const type = Py_TYPE(o);
   if (type != object_type<PyExpression> && type != object_type<PyParameters>) {
@@ -139,9 +140,9 @@ inline PyExpression& instance<PyExpression>(nb::handle object) {
   return *nb::inst_ptr<PyExpression>(object);
 }
 
-/// `e`, read word by word. A compiler reads all 16 bytes at once, and where they have just been
-/// written as two words the processor waits with that until the cache has them: 5 ns, which is felt
-/// where each node is the argument of the next one.
+/// `e`, read word by word. A compiler reads all 16 bytes at once, and if they were just written as
+/// two words the processor waits with the read until the cache has them: 5 ns, which shows if each
+/// node is the argument of the next node.
 inline Expression by_words(const Expression& e) {
   ComputationGraph* const graph = static_cast<ComputationGraph* const volatile&>(e.pg);
   return {graph, e.i, e.graph_id};
@@ -165,16 +166,16 @@ inline Expression node_of(const std::optional<ExprArg>& arg) {
   return arg.has_value() ? arg->node() : Expression();
 }
 
-/// A list of them: any sequence or iterable. Keeps what it refers to alive.
+/// A list of expressions: any sequence or iterable. Keeps its entries alive.
 struct ExprListArg {
   nb::object owner;  ///< a list or tuple
   [[nodiscard]] std::size_t count() const {
     return static_cast<std::size_t>(PySequence_Fast_GET_SIZE(owner.ptr()));
   }
-  /// The nodes, in memory that is reused by the next call of this thread. TypeError where code of
-  /// the user's, that ran since, put something else into the list.
+  /// The nodes, in memory that the next call of this thread reuses. TypeError if code of the user's
+  /// has since put other objects into the list.
   [[nodiscard]] std::vector<Expression>& nodes() const;
-  /// Their nodes, of which there must be one at least: EmptyListError.
+  /// The nodes, at least one: EmptyListError.
   [[nodiscard]] std::vector<Expression>& some_nodes() const;
 };
 
@@ -217,12 +218,12 @@ struct DimArg {
   [[nodiscard]] Dim with_batch(unsigned batch_size) const;
 };
 
-/// A shape, of which one extent may be -1: what is left of another shape.
+/// A shape, of which one extent may be -1: the rest of another shape.
 struct RestDimArg : DimArg {
   static constexpr unsigned kNone = DYNET_MAX_TENSOR_DIM;
   unsigned rest = kNone;  ///< which extent that is
-  /// For an expression of the shape `from`, in examples of which there are `batch_size`. ShapeError
-  /// where the rest is no whole number.
+  /// For an expression of the shape `from`, in `batch_size` examples. ShapeError if the rest is no
+  /// whole number.
   [[nodiscard]] Dim of(const Dim& from, unsigned batch_size) const;
 };
 
@@ -277,8 +278,8 @@ void bind_repr(nb::module_& m);
 
 namespace nanobind::detail {
 
-/// How what programs make at every node goes to Python: always as a new object. (nanobind looks
-/// first whether there is an object at the same address, and for the class of the C++ type.)
+/// The caster of objects that programs make at every node: always a new object. (nanobind looks
+/// first for an object at the same address, and for the class of the C++ type.)
 template <class T>
 struct NewObjectCaster : type_caster_base<T> {
   static handle from_cpp(T value, rv_policy /*policy*/, cleanup_list* /*cleanup*/) noexcept {

@@ -20,7 +20,7 @@ namespace nb = nanobind;
 namespace dynet::python {
 namespace {
 
-/// A call as Python makes it: names are those of the last arguments.
+/// A call as Python makes it: `names` belong to the last arguments.
 struct Call {
   PyObject* function;
   PyObject* const* args;
@@ -76,7 +76,7 @@ nb::object misfit_object(const Misfit& misfit) {
                         misfit.is_index);
 }
 
-/// Releases what a misfit refers to.
+/// Releases the objects of a misfit.
 struct Taken {
   Misfit it = take_misfit();
   Taken() = default;
@@ -103,7 +103,7 @@ bool is_refusal(const nb::python_error& error) {
                                  std::string_view::npos;
 }
 
-/// Whether it is one of Python's errors of wrong arguments, which no code of the user's raised.
+/// Whether this is an error of Python's about wrong arguments, not raised by code of the user's.
 bool is_bare(const nb::python_error& error) {
   return (error.type().is(PyExc_TypeError) || error.type().is(PyExc_ValueError)) &&
          !is_users_own(error.value().ptr());
@@ -111,7 +111,7 @@ bool is_bare(const nb::python_error& error) {
 
 nb::module_ explanations() { return nb::module_::import_("dynet._calls"); }
 
-/// `way`: how to call the function again, where that may be done.
+/// `way`: calls the function again, if that is allowed.
 PyObject* explain(const Call& call, vectorcallfunc way, nb::python_error& error);
 
 /// Makes the mended call: all arguments, and the names of the last ones.
@@ -130,8 +130,8 @@ PyObject* call_again(PyObject* function, vectorcallfunc way, const nb::object& a
   return explain(call, nullptr, error);
 }
 
-/// Raises what dynet/_calls.py makes of the call, or makes the mended call. `said`: the error of
-/// Python's; None where the module itself refused the call.
+/// Raises the error that dynet/_calls.py makes of the call, or makes the mended call. `said`:
+/// Python's own error; None if the module itself refused the call.
 PyObject* explain_refusal(const Call& call, vectorcallfunc way, const nb::object& said) {
   const Taken misfit;
   nb::list args;
@@ -162,7 +162,7 @@ void rename_operation(PyObject* function, nb::handle error) {
   error.attr("args") = args;
 }
 
-/// Raises what the user is to see of an error.
+/// Raises the error for the user in place of `error`.
 PyObject* explain(const Call& call, vectorcallfunc way, nb::python_error& error) {
   if (raise_noted()) {
     return nullptr;
@@ -170,7 +170,7 @@ PyObject* explain(const Call& call, vectorcallfunc way, nb::python_error& error)
   if (is_refusal(error)) {
     return explain_refusal(call, way, nb::none());
   }
-  // Python's own words, where a binding asks a value for what it has not, such as a length.
+  // Python's own words, after a binding asked a value for a missing property, such as a length.
   if (is_bare(error)) {
     return explain_refusal(call, way, nb::borrow(error.value()));
   }
@@ -183,11 +183,11 @@ PyObject* explain(const Call& call, vectorcallfunc way, nb::python_error& error)
   return nullptr;
 }
 
-/// What Python gets of a call that gave `result`, or failed. `way`: as above.
+/// The result for Python of a call that gave `result`, or failed. `way`: as above.
 PyObject* ended(const Call& call, vectorcallfunc way, PyObject* result) noexcept {
   if (result == nullptr) {
     result = guarded([&] {
-      nb::python_error error;  // what is set
+      nb::python_error error;  // takes the error that is set
       return explain(call, way, error);
     });
   }
@@ -200,7 +200,7 @@ PyObject* ended(const Call& call, vectorcallfunc way, PyObject* result) noexcept
 // ---- finding the functions
 // ------------------------------------------------------------------------------
 
-/// Where a function has how it is called; null for what is none of nanobind's.
+/// The place of the vectorcall pointer in a function; null for functions that are not nanobind's.
 vectorcallfunc* way_of(nb::handle object) {
   PyTypeObject* type = Py_TYPE(object.ptr());
   if (type->tp_vectorcall_offset <= 0 || !nb::hasattr(object, "__nb_signature__")) {
@@ -222,7 +222,7 @@ std::vector<QuickWayOf>& quick_ways() {
   return of_module;
 }
 
-/// Those that are in front. Written at import only.
+/// Quick ways in front. Written at import only.
 std::vector<vectorcallfunc>& quick_ways_in_front() {
   static std::vector<vectorcallfunc> of_module;
   return of_module;
@@ -234,7 +234,7 @@ void put_in_front(const QuickWayOf& it) {
     function = function.attr("fget");
   }
   vectorcallfunc* way = way_of(function);
-  // One C++ function under two names has one quick way, which knows one usual way.
+  // A C++ function under two names has one quick way, which knows one usual way.
   if (way == nullptr || (*it.usual != nullptr && *it.usual != *way)) {
     throw std::logic_error("the function " + it.name + " has no place for its quick way");
   }
@@ -265,7 +265,7 @@ void watch(nb::handle object) {
   }
 }
 
-/// Functions, and those in properties, class methods and static methods.
+/// Watches functions, also in properties, class methods and static methods.
 void watch_member(nb::handle member) {
   watch(member);
   for (const char* name : {"fget", "fset", "__func__"}) {
@@ -312,7 +312,7 @@ PyObject* explain_failure(PyObject* function, PyObject* const* args,
 
 PyObject* explain_slot(const char* method, PyObject* self, PyObject* argument) noexcept {
   return guarded([&] {
-    nb::python_error error;  // what is set
+    nb::python_error error;  // takes the error that is set
     const nb::object function =
         nb::getattr(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(self))), method);
     PyObject* args[] = {self, argument};

@@ -93,7 +93,7 @@ namespace {
 class Buffer {
  public:
   explicit Buffer(PyObject* o) noexcept {
-    // What is written in Python may have a buffer, too, and this would run it.
+    // A class written in Python may have a buffer, too, and this would run its code.
     if (PyType_HasFeature(Py_TYPE(o), Py_TPFLAGS_IMMUTABLETYPE) == 0 ||
         PyObject_CheckBuffer(o) == 0 || PyBytes_Check(o) != 0 || PyByteArray_Check(o) != 0) {
       return;
@@ -111,12 +111,12 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  /// One dimension of numbers that the module `struct` has this letter for.
+  /// One dimension of numbers with this letter in the module `struct`.
   [[nodiscard]] bool is_of(const char* letter) const {
     return has_ && view_.ndim == 1 && view_.format != nullptr &&
            std::strcmp(view_.format, letter) == 0;
   }
-  /// False where a number is not wanted.
+  /// False if a number is out of range.
   template <class T>
   bool read(const Whole& want, std::vector<std::int64_t>& numbers) const {
     const auto* bytes = static_cast<const char*>(view_.buf);
@@ -169,7 +169,7 @@ nb::object read_sequence(PyObject* o, const char* want) noexcept {
   if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) {
     return nb::borrow(o);
   }
-  // Text is a list of texts, and what sets and dicts go through is not in an order that is meant.
+  // Text is a list of texts, and sets and dicts have no order that a program would mean.
   if (has_raised() || is_expression(o) || PyUnicode_Check(o) || PyBytes_Check(o) ||
       PyAnySet_Check(o) || PyDict_Check(o)) {
     refuse(o, want);
@@ -196,8 +196,8 @@ nb::object read_sequence(PyObject* o, const char* want) noexcept {
 }
 
 std::vector<Expression>& ExprListArg::nodes() const {
-  // Handlers of signals run between the pieces of a long list. They may come here themselves: then
-  // it is read once more.
+  // Handlers of signals run between the pieces of a long list. A handler may come here itself: then
+  // the list is read once more.
   constexpr std::size_t kPiece = std::size_t{1} << 16;
   thread_local std::vector<Expression> nodes;
   thread_local unsigned long calls = 0;

@@ -1,7 +1,7 @@
 #pragma once
 
 // Python's garbage collector, and objects of bound classes that keep Python objects: without these
-// slots it knows nothing of what they keep, and a cycle through one is never collected.
+// slots the collector does not see the kept objects, and a cycle through one is never collected.
 
 #include <nanobind/nanobind.h>
 
@@ -11,8 +11,8 @@ namespace nb = nanobind;
 
 namespace dynet::python {
 
-/// What Python counts as a reference of this object: `traverse` calls `visit` for each Python
-/// object that `self` alone keeps, and returns what is not 0 at once. It runs no code of Python's.
+/// The references of this object in Python's count: `traverse` calls `visit` for each Python object
+/// that `self` alone keeps, and returns a result other than 0 at once. It runs no Python code.
 template <class T>
 int traverse_cycles(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));

@@ -10,7 +10,7 @@
 namespace dynet::python {
 namespace {
 
-/// What computes the operation: "elementwise" and "rows" are rules (ext/rule.h, ext/over.h).
+/// The kind of code of the operation: "elementwise" and "rows" are rules (ext/rule.h, ext/over.h).
 const char* kind_of(const ext::Record& record) {
   if (record.is_leaf()) {
     return "leaf";
@@ -24,8 +24,8 @@ const char* kind_of(const ext::Record& record) {
   return record.row_rule != nullptr ? "rows" : "loops";
 }
 
-/// What the batcher may do with each argument (docs/batching.md); of a list, the pattern of its
-/// entries, which is repeated.
+/// The role of each argument in a group (docs/batching.md); for a list, the pattern of its entries,
+/// which is repeated.
 std::vector<std::string> roles_of(const ext::Record& record) {
   constexpr const char* kNames[] = {"stacked", "shared", "either", "whole"};
   const std::size_t count = record.variadic ? record.role_count : record.arg_count;

@@ -11,8 +11,8 @@
 
 namespace dynet::python {
 
-/// What there is to know about an operation. No template, as that of all operations takes a third
-/// of the time that the module takes to compile.
+/// The description of an operation. No template: for all operations, a template takes a third of
+/// the module's compile time.
 class Description {
  public:
   explicit Description(const ext::Record& record);
@@ -23,7 +23,7 @@ class Description {
  private:
   const ext::Record& record_;
   Names names_;
-  std::size_t args_;  ///< names that are those of arguments
+  std::size_t args_;  ///< names of arguments
   bool has_payload_;
   nb::list examples_;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
-// Where this thread last renewed, reverted or gave up a graph, for errors about expressions of
-// before.
+// The line where this thread last renewed, reverted or gave up a graph, for errors about
+// expressions from before.
 
 #include <string>
 
@@ -9,7 +9,7 @@ namespace dynet::python {
 
 /// The user's line is that place now. `by`: "renew_cg()"; lives for ever. GIL held.
 void note_end(const char* by);
-/// "\n  renew_cg() at train.py:42"; empty where there was none.
+/// "\n  renew_cg() at train.py:42"; empty if there was none.
 [[nodiscard]] std::string end_text();
 
 }  // namespace dynet::python

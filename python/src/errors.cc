@@ -83,7 +83,7 @@ void set_first_of(const Error& error) {
   }
 }
 
-/// What nanobind asks, before what it would do itself.
+/// The translator that nanobind asks before its own.
 void translate(const std::exception_ptr& error, void* /*payload*/) { set_python_error(error); }
 
 /// For tests of both ways into a function: throws one of the standard library's exceptions.
@@ -121,7 +121,7 @@ void set_python_error(const std::exception_ptr& error) noexcept {
                  IoError, NumericError, out_of_memory>(e);
   } catch (const Refused&) {
     PyErr_SetString(refusal, "an argument does not fit");
-  } catch (const std::bad_cast&) {  // nanobind's, where a binding converts by hand
+  } catch (const std::bad_cast&) {  // nanobind's, from a binding that converts by hand
     PyErr_SetString(refusal, "an argument does not fit");
   } catch (const std::bad_alloc& e) {
     PyErr_SetString(PyExc_MemoryError, e.what());
@@ -147,8 +147,8 @@ void set_python_error(const std::exception_ptr& error) noexcept {
 nb::handle refused_class() { return refusal; }
 
 namespace {
-/// How many characters of a text are the function's name, as our errors begin: "lookup: ...",
-/// "save(): ..."; 0 where it begins otherwise.
+/// The length of the function's name at the begin of a text of ours: "lookup: ...", "save(): ...";
+/// 0 for another begin.
 std::size_t name_length(std::string_view text) {
   const std::size_t end =
       text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.():");

@@ -16,7 +16,7 @@ namespace dynet::python {
 struct TypeError : dynet::detail::ErrorOf<std::invalid_argument> {
   using ErrorOf::ErrorOf;
 };
-/// An empty list where one expression or more is wanted: as in DyNet 2.1 also Python's
+/// An empty list in a place of one expression or more: as in DyNet 2.1 also Python's
 /// AssertionError.
 struct EmptyListError : dynet::detail::ErrorOf<std::invalid_argument> {
   using ErrorOf::ErrorOf;
@@ -27,8 +27,7 @@ struct EmptyListError : dynet::detail::ErrorOf<std::invalid_argument> {
 nanobind::handle refused_class();
 /// Whether it is one of the library's exceptions.
 bool is_error_of_library(nanobind::handle error);
-/// Gives an error of ours the function's name, which is asked for then, and the user's line where
-/// it lacks them.
+/// Adds to an error of ours the function's name, from `name()`, and the user's line, if missing.
 void complete_error(nanobind::handle error, const std::function<std::string()>& name);
 
 /// Sets the Python error for an exception of the library or the standard library.

@@ -1,6 +1,6 @@
-// Python objects of expressions. A program makes and drops one for every node, so that what each
-// costs is a good part of what a node costs: those that are out of use are kept for the next ones,
-// ready as they are, and are read without asking nanobind whether they are.
+// Python objects of expressions. A program makes and drops one object for every node, so the
+// object's cost is a good part of the node's cost: unused objects are kept for the next nodes,
+// ready for use, and are read without nanobind's check.
 //
 // nanobind keeps unused objects too (nb::pooled), but takes them apart and together each time.
 
@@ -21,8 +21,8 @@ constexpr std::size_t kMostSpare = 0;
 constexpr std::size_t kMostSpare = 1024;
 #endif
 
-/// Objects of nodes that nothing refers to. They stay initialised for nanobind, and have their
-/// references to the class. GIL held.
+/// Objects of nodes without references. They stay initialised for nanobind, and keep the reference
+/// to their class. GIL held.
 struct Spare {
   PyObject* objects[kMostSpare + 1];  // no array is empty
   std::size_t count = 0;
@@ -32,9 +32,9 @@ Spare spare;
 destructor usual_destruction = nullptr;  // nanobind's
 newfunc usual_new = nullptr;
 
-/// An expression that nothing refers to any more. (A program's own classes come here too, and what
-/// only `__new__` made. No expression keeps another object alive by nb::keep_alive, of which
-/// nothing would be known here.)
+/// Keeps an expression without references. (Objects of a program's own classes come here too, and
+/// objects that only `__new__` made. No expression keeps another object alive by nb::keep_alive,
+/// which this code would not see.)
 void retire(PyObject* object) {
   static_assert(std::is_trivially_destructible_v<PyExpression>);
   if (spare.count < kMostSpare && Py_TYPE(object) == object_type<PyExpression> &&
@@ -54,7 +54,8 @@ PyObject* make_uninitialised(PyTypeObject* type, PyObject* args, PyObject* names
   return made;
 }
 
-/// The first reference to it again. What Python counts of all objects is right in its debug builds.
+/// Makes the first reference to it again. Python's count of all objects is right in its debug
+/// builds.
 void refer_to(PyObject* spare_object) {
 #ifdef Py_DEBUG
   _Py_NewReference(spare_object);

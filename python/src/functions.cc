@@ -145,7 +145,7 @@ void dress(PyTypeObject* type, const char* name) {
   PyType_Modified(type);
 }
 
-/// `inspect.signature` of a class. That of Python 3.11.2 looks at `__new__` first, which has none.
+/// `inspect.signature` of a class. Python 3.11.2 would look at `__new__` first, which has none.
 void add_signatures_of_classes(const nb::module_& m) {
   const nb::object read = nb::cpp_function([](nb::handle cls) {
     return nb::module_::import_("dynet._calls").attr("signature_of_class")(cls);

@@ -22,8 +22,8 @@
 namespace dynet::python {
 namespace {
 
-// Above either, what is computed takes some 100 us: a thousand times the cost of giving the GIL
-// away. The module's own lock (lock.h) may be wanted at once, and costs less.
+// Above either limit a computation takes some 100 us: a thousand times the cost of releasing the
+// GIL. The module's own lock (lock.h) may be wanted at once, and costs less.
 #ifdef Py_GIL_DISABLED
 constexpr std::size_t kManyNodes = 10;
 constexpr std::int64_t kManyElements = 5'000;
@@ -33,11 +33,11 @@ constexpr std::int64_t kManyElements = 200'000;
 #endif
 
 /// Whether the interpreter has another thread, which could run meanwhile. A thread that Python did
-/// not start enters CPython's list of them, and leaves it, without the GIL and under a lock that is
-/// not ours to take. So nothing is read but this thread's own entry, which stays while it runs
-/// here, and which entry is the first. A thread that comes meanwhile gets its turn at the next
-/// look. Without the GIL that entry changes at any time, and letting others in costs less than a
-/// look: it is done as if there were some.
+/// not start enters CPython's list of threads, and leaves it, without the GIL and under a lock that
+/// is not ours to take. So this reads only this thread's own entry, which stays while the thread
+/// runs here, and the head of the list. A thread that comes meanwhile gets its turn at the next
+/// look. Without a GIL that entry changes at any time, and letting others in costs less than a
+/// look: the answer is true.
 bool has_other_threads() {
 #ifdef Py_GIL_DISABLED
   return true;
@@ -48,9 +48,9 @@ bool has_other_threads() {
 #endif
 }
 
-/// While it lives, this thread computes. What is known to take long lets other Python threads go on
-/// from its start; what turns out to does so when it is asked first whether to go on. Ctrl-C stops
-/// what the main thread computes; other threads get no signals.
+/// Scope of a computation by this thread. A computation known to be long lets other Python threads
+/// run from its start; another one does so when it is first asked whether to go on. Ctrl-C stops a
+/// computation of the main thread; other threads get no signals.
 class Computing {
  public:
   explicit Computing(bool is_long) : scope_(&Computing::look, this) {
@@ -61,7 +61,7 @@ class Computing {
   Computing(const Computing&) = delete;
   Computing& operator=(const Computing&) = delete;
 
-  /// Another computation of this scope begins. Nothing may ask during one that is short.
+  /// Another computation of this scope begins. A short computation may never ask whether to go on.
   void pass() {
     if (++passes_ % kPasses == 0) {
       look(this);
@@ -93,9 +93,9 @@ class Computing {
 /// with the thread while the GIL is held, before `join` returns. (A thread_local object would end
 /// later, while other threads may be looking at its expressions.)
 struct Graphs {
-  /// Its own, and those of the `with` blocks that it is in, the innermost one last.
+  /// The thread's own graph, and the graphs of its `with` blocks, the innermost one last.
   std::vector<std::shared_ptr<PyGraph>> entered{std::make_shared<PyGraph>()};
-  /// Its own as Python sees it, which each renew_cg() returns: else that would make an object.
+  /// The thread's own graph as Python's object, so that renew_cg() need not make an object.
   nb::object own = nb::cast(entered.front());
 };
 thread_local Graphs* graphs_of_thread = nullptr;
@@ -205,7 +205,7 @@ int PyGraph::traverse(visitproc visit, void* arg) const {
 void PyGraph::let_go() noexcept {
   try {
     const std::vector<Kept> ended = take_all();
-  } catch (const std::exception& e) {  // there is no memory: what is kept stays
+  } catch (const std::exception& e) {  // no memory: kept objects stay
     PyErr_SetString(PyExc_MemoryError, e.what());
     PyErr_WriteUnraisable(nullptr);
   }
@@ -331,7 +331,7 @@ const Tensor& compute_in(PyGraph& graph, const Expression& e, bool recalculate) 
   return value;
 }
 
-/// What `find` returns, when its device has computed it. It is asked twice where that takes a wait:
+/// The result of `find`, when its device has computed it. `find` is asked again after a wait:
 /// another thread may have computed the graph anew meanwhile.
 template <class Find>
 Value settled(std::shared_ptr<PyGraph> graph, Find find) {
@@ -351,7 +351,7 @@ void compute(const Expression& e, bool recalculate) {
 }
 
 namespace {
-/// Those of `es` that are of this graph.
+/// Computes the expressions in `es` that belong to this graph.
 void compute_in_graph(PyGraph& graph, const std::vector<Expression>& es) {
   const auto is_ours = [&graph](const Expression& e) { return e.pg == &graph.cg; };
   const Expression* last = nullptr;

@@ -1,6 +1,6 @@
 #pragma once
 
-// The graphs of Python, and which of them is a thread's current one.
+// The graphs of Python, and the choice of a thread's current graph.
 
 #include <memory>
 #include <optional>
@@ -21,9 +21,9 @@ class KeptByNode {
   virtual int traverse(visitproc visit, void* arg) const = 0;
 };
 
-/// A graph and what Python remembers about it: that of a thread, made when the thread first needs
-/// it, or one that the program made. Destroyed with the thread or with the last Python object that
-/// names it. Thread rule: that of ComputationGraph; used with the GIL held.
+/// A graph and Python's records about it: the graph of a thread, made at the thread's first use, or
+/// a graph made by the program. Destroyed with the thread or with the last Python object that names
+/// it. Thread rule: as ComputationGraph; used with the GIL held.
 class PyGraph : public std::enable_shared_from_this<PyGraph> {
  public:
   PyGraph() = default;
@@ -41,21 +41,21 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
   /// The node that `add` makes, with something that lives as long as the node does.
   template <class Add>
   Expression add_keeping(std::shared_ptr<KeptByNode> kept, const Add& add);
-  /// For the garbage collector (cycles.h): what nodes keep. Nothing while somebody else than the
-  /// graph's Python object holds the graph: a thread, or a computation.
+  /// For the garbage collector (cycles.h): objects kept by nodes. None while a thread or a
+  /// computation also holds the graph, beside the graph's Python object.
   int traverse(visitproc visit, void* arg) const;
-  /// Removes all nodes first: they refer to what they keep.
+  /// Removes all nodes first: they refer to their kept objects.
   void let_go() noexcept;
   /// How often it was renewed.
   [[nodiscard]] unsigned version() const { return version_; }
-  /// Whether computing `e` is worth releasing the GIL from the start: by what was added since the
-  /// last computation, and by all of it.
+  /// Whether computing `e` is worth releasing the GIL from the start: by the nodes added since the
+  /// last computation, and by all nodes.
   [[nodiscard]] bool is_long_to_compute(const Expression& e);
   [[nodiscard]] bool is_long_in_all(const Expression& e);
   /// `e` was computed.
   void note_computed(const Expression& e);
 
-  /// Knows whose it is: expressions know only the ComputationGraph.
+  /// A graph with its owner, as expressions know only the ComputationGraph.
   struct Cg : ComputationGraph {
     explicit Cg(PyGraph& graph) : owner(graph) {}
     PyGraph& owner;
@@ -69,15 +69,15 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
     Expression node;
     unsigned stamp = 0;
   };
-  /// What one node keeps.
+  /// An object kept by one node.
   struct Kept {
     std::size_t node;
     std::shared_ptr<KeptByNode> object;
   };
   /// Removes all nodes.
   [[nodiscard]] std::vector<Kept> take_all();
-  /// Takes out what nodes keep that are gone. To be dropped when all else is done: it may run code
-  /// of the user's.
+  /// Takes out the objects of nodes that are gone. The caller drops them last: this may run code of
+  /// the user's.
   [[nodiscard]] std::vector<Kept> take_ended();
   [[nodiscard]] bool is_long(std::size_t first, const Expression& last);
   Slot& slot(const void* storage);
@@ -108,14 +108,14 @@ inline PyExpression::PyExpression(Expression expression, Settable what)
       settable(what),
       version(static_cast<PyGraph::Cg*>(expression.pg)->owner.version()) {}
 
-/// The graph that this thread makes nodes in: that of the innermost `with`, or its own.
+/// The graph in which this thread makes nodes: the graph of the innermost `with`, or its own.
 PyGraph& current_graph();
 const std::shared_ptr<PyGraph>& current_graph_pointer();
 /// `with graph:`. A thread may be in any number of such blocks, in one graph also several times,
-/// and may leave them in any order, as generators do: the current graph is that of the block
-/// entered last of those that it is in.
+/// and may leave them in any order, as generators do. The block entered last, of the blocks not yet
+/// left, has the current graph.
 void enter_graph(std::shared_ptr<PyGraph> graph);
-/// UsageError where this thread is in no block of this graph.
+/// UsageError if this thread is in no block of this graph.
 void leave_graph(const PyGraph& graph);
 
 /// Null for "": the graph's own.
@@ -130,19 +130,19 @@ inline Device* device_named(const std::string& name) {
 /// New ones for all of these.
 [[nodiscard]] nb::list list_of(const std::vector<Expression>& es);
 
-/// The graph of an expression, which lives at least as long as this: the thread it belongs to may
-/// end while another one runs in it without the GIL. StaleExpression.
+/// The graph of an expression, alive at least as long as the pointer: the owning thread may end
+/// while another thread runs in the graph without the GIL. StaleExpression.
 [[nodiscard]] std::shared_ptr<PyGraph> graph_of(const Expression& e);
 
-/// A view of numbers, and the graph whose memory it shows.
+/// A view of numbers, and the graph that has the memory.
 struct Value {
   std::shared_ptr<PyGraph> graph;
   const Tensor& tensor;
 };
 /// Waits for all that the device was asked to do; other Python threads go on meanwhile.
 void wait_for(const Device& device);
-/// Computes what is missing, or everything; backward. They release the GIL where that pays, and do
-/// not wait for the device.
+/// Computes missing values, or everything; backward. These functions release the GIL for long
+/// computations, and do not wait for the device.
 void compute(const Expression& e, bool recalculate);
 void compute_all(const std::vector<Expression>& es, bool recalculate);
 void run_backward(const Expression& e, bool full);
@@ -151,8 +151,8 @@ Value evaluate(const Expression& e, bool recalculate);
 /// The gradient of the last backward.
 Value gradient_of(const Expression& e);
 
-/// Where a builder was made ready: the last node that the graph had then, which is gone when the
-/// graph is renewed, reverted past it or destroyed. It does not keep the graph alive.
+/// The place of a builder's new_graph(): the last node of the graph then, which is gone when the
+/// graph is renewed, reverted past it or destroyed. Does not keep the graph alive.
 class ReadyIn {
  public:
   [[nodiscard]] bool is_ready() const {

@@ -1,8 +1,8 @@
 #pragma once
 
-// Lists of texts as arguments. What Python's list of words goes through is as for numbers
-// (arguments.h); a type of our own, as nanobind's caster of `std::vector<std::string>` takes no
-// iterators and does not say which entry is no text.
+// Lists of texts as arguments, with the same iterables as for numbers (arguments.h). A type of our
+// own, as nanobind's caster of `std::vector<std::string>` takes no iterators and does not say which
+// entry is no text.
 
 #include <nanobind/nanobind.h>
 

@@ -1,20 +1,20 @@
 #pragma once
 
-// What guards the module where Python has no lock (free-threaded builds, `python3.13t`).
+// The module's guard in a Python without a lock (free-threaded builds, `python3.13t`).
 //
-// With its lock (the GIL) Python runs one thread at a time, and all that this module remembers
-// relies on it: builders, collections, dictionaries, the lines of nodes. Without it the module has
-// a lock of its own, which is meant to be the same seen from here: each way in from Python takes
-// it, and it is free while a thread waits, computes without the GIL or runs code of the program's.
+// With its lock (the GIL) Python runs one thread at a time, and all data of this module rely on the
+// GIL: builders, collections, dictionaries, the lines of nodes. Without a GIL the module has a lock
+// of its own, which looks the same from here: each way in from Python takes the lock, and the lock
+// is free while a thread waits, computes without the GIL or runs code of the program's.
 //
-// It is a critical section of Python's, of which Python itself lets go whenever a thread is
-// detached: where the GIL is released (gil_scoped_release, PyEval_SaveThread), at a wait for a
-// lock, at a fork, and when all threads are stopped. So it cannot be part of a deadlock, no place
+// The lock is a critical section of Python's, which Python itself releases whenever a thread is
+// detached: when the GIL is released (gil_scoped_release, PyEval_SaveThread), at a wait for a lock,
+// at a fork, and when all threads are stopped. So the lock cannot be part of a deadlock, no code
 // that releases the GIL has to know of it, and a child process never finds it taken.
 //
-// As with the GIL, others may enter at every call that may run Python's code. There is one more
-// case: at a call that touches an object which another thread holds just then. So finish what is
-// being changed before such a call.
+// As with the GIL, others may enter at every call that may run Python code, and also at a call that
+// touches an object which another thread holds at the time. So finish a change before such a call.
+// Example: notes.h takes an object out of its notes before it drops the reference.
 //
 // Surprising: with the GIL these classes are empty, and make no instruction.
 
@@ -26,13 +26,13 @@ namespace dynet::python {
 
 #ifdef Py_GIL_DISABLED
 
-/// The object whose lock it is; lives as long as the process.
+/// The object that has the lock; lives as long as the process.
 inline PyObject* module_lock = nullptr;
 /// When the module is made, first of all.
 void make_module_lock();
 
-/// While it lives, this thread has the module's lock. Each function that Python calls directly
-/// begins with one; they nest.
+/// Scope with the module's lock. Each function that Python calls directly begins with an Entered;
+/// they nest.
 class Entered {
  public:
   Entered() noexcept : begun_(!is_innermost()) {
@@ -49,10 +49,10 @@ class Entered {
   Entered& operator=(const Entered&) = delete;
 
  private:
-  /// Whether the lock is what this thread took last, and is not suspended: the address then has no
-  /// flag in its low bits. Python 3.13 does not look: it would find the lock taken, wait, let go of
-  /// it because it waits, and take it again, which is right but takes microseconds. Later versions
-  /// look.
+  /// Whether this thread took the lock last, and it is not suspended: the address then has no flag
+  /// in its low bits. Python 3.13 does not look: it would find the lock taken, wait, release the
+  /// lock because it waits, and take it again, which is right but takes microseconds. Later
+  /// versions look.
   static bool is_innermost() noexcept {
     const std::uintptr_t innermost = PyThreadState_GetUnchecked()->critical_section;
     return innermost != 0 && (innermost & 3U) == 0 &&
@@ -63,8 +63,8 @@ class Entered {
   PyCriticalSection section_;
 };
 
-/// While it lives, in a thread that has the lock, it has not: code of the program's runs, which may
-/// take long or wait for another thread.
+/// Scope without the lock in a thread that has it: code of the program's runs, which may take long
+/// or wait for another thread.
 class OthersMayEnter {
  public:
   explicit OthersMayEnter(bool from_now = true) noexcept {
@@ -80,11 +80,11 @@ class OthersMayEnter {
   OthersMayEnter(const OthersMayEnter&) = delete;
   OthersMayEnter& operator=(const OthersMayEnter&) = delete;
 
-  /// Once, where that was not done at first.
+  /// Once, if the constructor did not begin.
   void begin() noexcept {
     begun_ = true;
     PyCriticalSection_Begin(&section_, &nobodys_);
-    // Detached, a thread lets go of all it has, and takes again what it took last.
+    // A detached thread releases all its locks, and takes the last one again.
     PyEval_RestoreThread(PyEval_SaveThread());
   }
 
@@ -94,7 +94,7 @@ class OthersMayEnter {
   PyCriticalSection section_;
 };
 
-/// Objects of this class, which is one of nanobind's, are destroyed with the lock.
+/// Objects of this class, which nanobind made, are destroyed with the lock.
 void lock_destruction(PyTypeObject* type);
 
 #else

@@ -14,7 +14,7 @@
 namespace dynet::python {
 namespace {
 
-/// Those of the module: as many as there are classes of builders.
+/// All classes of builders of the module.
 std::vector<BuilderClass>& all_classes() {
   static std::vector<BuilderClass> of_module;
   return of_module;
@@ -83,8 +83,8 @@ void add_class(const BuilderClass& builder) {
 }  // namespace making
 
 namespace {
-/// (spec, place of the collection, parent or None, uses, uses of sub-collections, settings);
-/// None for what is no builder.
+/// (spec, place of the collection, parent or None, uses, uses of sub-collections, settings); None
+/// for an object that is no builder.
 nb::object made_of(nb::handle object) {
   const BuilderClass* const builder = builder_of(object);
   if (builder == nullptr) {

@@ -1,12 +1,12 @@
 #pragma once
 
-// How builders were made, as Python remembers it: for `spec` and `from_spec`, which files need, and
-// for pickle and copy (dynet/_pickling.py), which make a builder again of the parameters that are
-// there.
+// The making of builders, as Python remembers it: for `spec` and `from_spec`, which files need, and
+// for pickle and copy (dynet/_pickling.py), which make a builder again of existing parameters.
 //
-// A class of builders is derived from `Made`, and `def_init` defines its `__init__`. What is set
-// later and is no parameter, such as dropout, is noted by `set`. Programs derive classes of their
-// own from these, which may have attributes of any name: `builder_of` does not look at them.
+// A class of builders is derived from `Made`, and `def_init` defines its `__init__`. Later settings
+// that are no parameters, such as dropout, are noted by `set`. Programs derive classes of their own
+// from these, which may have attributes of any name: `builder_of` does not look at them. Example:
+// the spec of GRUBuilder(2, 100, 200, model) is (2, 100, 200).
 
 #include <nanobind/nanobind.h>
 
@@ -24,18 +24,18 @@
 
 namespace dynet::python {
 
-/// What a builder was made with. GIL held.
+/// The arguments of a builder's constructor. GIL held.
 struct Made {
   nanobind::object spec;                      ///< a tuple: the arguments without the collection
-  std::optional<ParameterCollection> parent;  ///< the collection; nothing where there is none
+  std::optional<ParameterCollection> parent;  ///< the collection; empty if there is none
   NameUses before;  ///< uses there of the names that the builder was given, as they were before
   struct Setting {
     const char* method;
     nanobind::object arguments;  ///< a tuple
   };
-  std::map<std::string, Setting> settings;  ///< by what they are about
+  std::map<std::string, Setting> settings;  ///< by their subject
 
-  /// `method(arguments...)` was called. It takes the place of what was set about the same.
+  /// `method(arguments...)` was called. Replaces the last setting of the same subject.
   template <class... T>
   void set(const std::string& about, const char* method, T... arguments) {
     settings.insert_or_assign(about, Setting{method, nanobind::make_tuple(arguments...)});
@@ -59,8 +59,8 @@ struct BuilderClass {
   int collection_at;  ///< the place of the collection among the arguments; -1: there is none
   const Made& (*made)(nanobind::handle self);
 };
-/// The class of the module that an object is of, or of one derived from it; null where it is no
-/// builder, or was not initialised.
+/// The class of the module of an object, or the module's class from which a program derived it;
+/// null if the object is no builder, or was not initialised.
 const BuilderClass* builder_of(nanobind::handle object);
 
 namespace making {
@@ -87,7 +87,7 @@ void find_collection(std::optional<ParameterCollection>& /*found*/, const T& /*a
 
 template <class T>
 constexpr bool kIsCollection = std::is_same_v<std::decay_t<T>, ParameterCollection>;
-/// Which argument is the collection; -1 where none is.
+/// The place of the collection among the arguments; -1 if there is none.
 template <class... A>
 constexpr int collection_at() {
   const bool is[] = {kIsCollection<A>...};
@@ -101,14 +101,13 @@ constexpr int collection_at() {
 
 /// Calls the function of dynet/_pickling.py.
 nanobind::object reduced(nanobind::handle self, const char* function);
-/// Enters a class, and gives it `from_spec` where it has a collection.
+/// Enters a class, and gives it `from_spec` if it has a collection.
 void add_class(const BuilderClass& builder);
 
 }  // namespace making
 
 /// Defines `__init__` of a class derived from Made, and `spec`, `from_spec` and `__reduce__`.
-/// `make(arguments...)` gives what the class is constructed of, or what its member `builder` is to
-/// be.
+/// `make(arguments...)` gives the argument of the class's constructor, or its member `builder`.
 template <class Class, class R, class... A, class... Extra>
 void def_init(Class& c, R (*make)(A...), const Extra&... extra) {
   using Py = typename Class::Type;

@@ -1,9 +1,9 @@
 // The module `_dynet`. `import dynet` starts the library; importing this alone does not.
 //
-// There is one of it in a process. Its classes are C++'s, which finds them where it left them, and
-// so are its errors and its memory of lines. A program that takes it out of sys.modules and imports
-// it again gets another module object with the same contents. A subinterpreter, and a Python that
-// the program starts after it ended the first one, have objects of their own: they are refused.
+// A process has one module. Its classes live in C++, which finds them again, and so do errors and
+// the memory of lines. A program that takes the module out of sys.modules and imports it again gets
+// another module object with the same contents. A subinterpreter, and a Python that the program
+// starts after ending the first one, have objects of their own: they are refused.
 
 #include <atomic>
 
@@ -18,12 +18,12 @@
 
 namespace {
 
-constexpr char kKept[] = "_dynet.module";  // among what the interpreter keeps
+constexpr char kKept[] = "_dynet.module";  // among the interpreter's objects
 
 std::atomic<bool> was_loaded{false};  ///< in this process
 std::atomic<bool> has_ended{false};   ///< the interpreter that loaded it
 
-/// Borrowed; null where this interpreter has none.
+/// Borrowed; null if this interpreter has none.
 PyObject* kept_module() {
   PyObject* kept = PyInterpreterState_GetDict(PyInterpreterState_Get());
   return kept == nullptr ? nullptr : PyDict_GetItemString(kept, kKept);
@@ -74,7 +74,8 @@ NB_MODULE(_dynet_once, m) {
   py::make_module_lock();
   // A library must not write to the streams of its program, not even at exit.
   nb::set_leak_warnings(false);
-  // What users read says `dynet`, where they find it all: types and functions take it from here.
+  // Texts for users say `dynet`, the package of all names: types and functions take the name from
+  // here.
   const nb::object own_name = m.attr("__name__");
   m.attr("__name__") = "dynet";
   m.attr("__doc__") = "DyNet: neural networks whose structure changes with every input.";
@@ -115,7 +116,7 @@ NB_MODULE(_dynet_once, m) {
   keep_module(m);
 }
 
-/// What Python calls where `_dynet` is not in sys.modules.
+/// Python's call for `_dynet` when it is not in sys.modules.
 extern "C" NB_EXPORT PyObject* PyInit__dynet() {
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
     return refuse_import(

@@ -34,7 +34,7 @@ nb::object elements(nb::handle sequence) {
 
 class Reader {
  public:
-  /// Follows the first elements down. False where they lead to an array.
+  /// Follows the first elements down. False if they lead to an array.
   bool find_shape(nb::handle values) {
     nb::object level = nb::borrow(values);
     while (!is_number(level)) {
@@ -42,7 +42,7 @@ class Reader {
         return false;
       }
       if (!is_level(level)) {
-        return !shape.empty();  // what is no number is told by read
+        return !shape.empty();  // `read` reports an element that is no number
       }
       if (shape.size() > DYNET_MAX_TENSOR_DIM) {
         throw SizeError(
@@ -74,7 +74,7 @@ class Reader {
     at_.assign(axes, 0);
   }
 
-  /// False where an element is an array.
+  /// False if an element is an array.
   bool read(nb::handle values, std::size_t axis, std::size_t offset) {
     const nb::object level = elements(values);
     const auto count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(level.ptr()));

@@ -8,10 +8,10 @@
 
 namespace dynet::python {
 
-/// Reads lists within lists, and any other sequences, whose innermost elements are numbers; with
-/// `rows_first` the first axis becomes the last. False, and `result` as it was, where `values` is
-/// no sequence or holds an array: NumPy knows more about those. ShapeError where lists of one level
-/// differ in length, TypeError where an element is no number; both say which.
+/// Reads lists within lists, and any other sequences, with numbers as the innermost elements; with
+/// `rows_first` the first axis becomes the last. False, with `result` unchanged, if `values` is no
+/// sequence or holds an array: NumPy knows more about arrays. ShapeError if lists of one level
+/// differ in length, TypeError for an element that is no number; both name the place.
 [[nodiscard]] bool read_nested(nanobind::handle values, bool rows_first, FloatArray& result);
 
 }  // namespace dynet::python

@@ -39,7 +39,7 @@ Notes take_notes() {
   return std::exchange(it.notes, Notes());
 }
 
-/// What is released may run code of the user's: it is in no notes any more.
+/// Releases notes that were taken out, as this may run code of the user's.
 void release(const Notes& gone) {
   for (const auto& [iterator, list] : gone.lists) {
     Py_DECREF(list);
@@ -60,7 +60,7 @@ PyObject* take_error() {
   return Py_NewRef(error.value().ptr());
 }
 
-/// Notes what the user's code raised, unless that is noted already. Takes the reference.
+/// Notes an exception of the user's code, unless one is noted already. Takes the reference.
 void set_raised(PyObject* error) {
   if (notes().raised == nullptr) {
     notes().raised = error;
@@ -97,7 +97,7 @@ Misfit take_misfit() noexcept {
   return may_have_notes() ? std::exchange(of_thread().notes.misfit, Misfit()) : Misfit();
 }
 
-// Python code leaves a traceback, and what converts numbers raises these three only.
+// Python code leaves a traceback, and conversions of numbers raise only these three.
 bool is_users_own(PyObject* error) noexcept {
   const nb::object traceback = nb::steal(PyException_GetTraceback(error));
   return traceback.is_valid() || (PyErr_GivenExceptionMatches(error, PyExc_TypeError) == 0 &&

@@ -18,12 +18,11 @@ namespace nb = nanobind;
 namespace dynet::python {
 namespace {
 
-/// Where the functions of this thread go on when those that they have called return, the innermost
-/// first.
+/// The return addresses of this thread's functions, the innermost first.
 class Stack {
  public:
   static constexpr std::size_t kMost = 64;
-  /// `most` of them, and none from the function on whose frame is at `outermost`.
+  /// At most `most` addresses, and none from the function on whose frame is at `outermost`.
   explicit Stack(std::size_t most, const void* outermost = nullptr)
       : most_(std::min(most, kMost)), outermost_(reinterpret_cast<std::uintptr_t>(outermost)) {
     (void)_Unwind_Backtrace(
@@ -74,7 +73,7 @@ PlaceInNumpy find_place() {
   for (int lists = 0; lists < 3; ++lists) {
     try {
       (void)numpy.attr("asarray")(object);
-    } catch (const nb::python_error& error) {  // it has asked, and old ones fail after that
+    } catch (const nb::python_error& error) {  // it has asked; old versions fail afterwards
       if (!error.matches(PyExc_TypeError)) {
         throw;
       }

@@ -3,9 +3,9 @@
 // Whether NumPy asks for an element of a list.
 //
 // `np.asarray(e)` and `np.array([e, f])` call `e.__array__()` in the same words, and want different
-// answers (docs/decisions/0019-arrays-of-expressions.md). What differs is NumPy's own stack: it
-// goes down a list by a function that calls itself. The place of that call is found once, by two
-// calls with an object made for it, and is then looked for on the stack.
+// answers (docs/decisions/0019-arrays-of-expressions.md). The difference is in NumPy's own stack: a
+// function that calls itself goes down a list. The address of that call is found once, by two calls
+// with an object made for it, and is then looked for on the stack.
 
 namespace dynet::python {
 

@@ -55,8 +55,8 @@ struct Names {
   }
 };
 
-/// The operations whose indices are places in their argument: -1 is the last one there. Indices of
-/// others are labels, or rows of what they make, for which a negative number is a mistake.
+/// Operations whose indices are places in their argument: -1 is the last place. Indices of others
+/// are labels, or rows of their results, for which a negative number is a mistake.
 inline constexpr std::string_view kOfPlaces[] = {
     "pick", "gather", "select_rows", "select_cols", "pick_batch_elem", "pick_batch_elems"};
 constexpr bool is_of_places(std::string_view name) {

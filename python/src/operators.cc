@@ -16,7 +16,7 @@
 namespace dynet::python {
 namespace {
 
-/// The operations behind one operator; null where there is none.
+/// The operations behind one operator; null if there is none.
 struct Operator {
   const char* symbol;
   std::string_view dunder, mirrored_dunder;
@@ -32,7 +32,7 @@ std::array<Operator, kSlots> operators{
      {.symbol = "/", .dunder = "__truediv__", .mirrored_dunder = "__rtruediv__"},
      {.symbol = "**", .dunder = "__pow__", .mirrored_dunder = "__rpow__"},
      {.symbol = "-", .dunder = "__neg__", .mirrored_dunder = ""}}};
-/// Where Python looks for what a type makes of an operator; `**` has a third argument.
+/// Python's places for a type's functions of operators; `**` has a third argument.
 constexpr binaryfunc PyNumberMethods::* kPlaces[] = {
     &PyNumberMethods::nb_add, &PyNumberMethods::nb_subtract, &PyNumberMethods::nb_multiply,
     &PyNumberMethods::nb_true_divide};
@@ -51,8 +51,7 @@ PyObject* add(const ext::Record& record, std::span<const Expression> args,
   return resolve(instance<PyExpression>(o));
 }
 
-/// False, without an error, where `o` is no number. What its own `__float__` raises goes to the
-/// user.
+/// False, without an error, if `o` is no number. Exceptions of its own `__float__` go to the user.
 bool read_number(PyObject* o, float& number) {
   if (PyFloat_CheckExact(o)) {
     number = static_cast<float>(PyFloat_AS_DOUBLE(o));

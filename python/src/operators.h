@@ -10,7 +10,7 @@ namespace dynet::python {
 
 /// Makes the operator `dunder` ("__mul__", or "__rmul__" for `number op x`) call the operation,
 /// which has no attributes: on two expressions, on an expression and a number, or on one
-/// expression, as its arguments and payload say. Returns false where there is no such operator.
+/// expression, as its arguments and payload say. Returns false if there is no such operator.
 bool enter_operator(std::string_view dunder, const ext::Record& record);
 /// Puts the slots into the type object of Expression, before types are derived from it.
 void install_operators();

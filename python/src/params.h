@@ -1,6 +1,6 @@
 #pragma once
 
-// What the bindings of parameters, trainers and builders share.
+// Code shared by the bindings of parameters, trainers and builders.
 
 #include <memory>
 #include <string>
@@ -16,7 +16,7 @@ namespace dynet::python {
 /// An initialiser.
 struct PyInitializer {
   std::shared_ptr<ParameterInit> init;
-  bool is_array = false;  ///< made of an array, whose axes are those of a parameter, not a table
+  bool is_array = false;  ///< made of an array, with axes of a parameter, not a table
   std::string arguments;  ///< as `repr` shows them
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What dynet/_pickling.py needs of the library, and `__reduce__`, which calls it.
+// The functions of the library for dynet/_pickling.py, and `__reduce__`, which calls it.
 
 #include <nanobind/nanobind.h>
 

@@ -2,14 +2,16 @@
 
 // A shorter way into the functions that programs call for every node.
 //
-// nanobind's way in takes about as long as adding the node does. So these functions have a quick
-// way in front of it: arguments given by position, of exactly the kinds that nearly all calls have
-// (expressions, ints, floats, lists of them), go straight to the C++ function. Every other call
-// goes the usual way (calls.h), as if it had come there first: keywords, None, NumPy's numbers,
-// generators, and whatever is wrong and has to be told.
+// nanobind's way in takes about as long as adding the node. So these functions have a quick way in
+// front: arguments given by position, of exactly the kinds that nearly all calls have (expressions,
+// ints, floats, lists of them), go straight to the C++ function. Every other call goes the usual
+// way (calls.h), as if there were no quick way: keywords, None, NumPy's numbers, generators, and
+// every wrong call, which needs an error. Example: tanh(x) goes the quick way, tanh(x=x) the usual
+// way.
 //
-// So that this holds, the reader of an argument (QuickArg in arguments.h and binding.h) runs no
-// code of the user's, sets no error and notes no misfit. What has no reader has no quick way.
+// To make this true, the reader of an argument (QuickArg in arguments.h and binding.h) runs no code
+// of the user's, sets no error and notes no misfit. A function with an argument without a reader
+// has no quick way.
 
 #include <nanobind/nanobind.h>
 
@@ -26,7 +28,7 @@
 
 namespace dynet::python {
 
-/// An object of a bound class that has its `object_type`, or of one derived from it.
+/// An object of a bound class with an `object_type`, or of a derived class.
 template <class T>
 struct QuickArg<T*> {
   static bool read(PyObject* o, T*& object) noexcept {
@@ -43,7 +45,7 @@ struct QuickArg<T*> {
 template <class... T>
 constexpr bool kAreQuick = (requires(PyObject* o, T& arg) { QuickArg<T>::read(o, arg); } && ...);
 
-/// The quick way to `kFunction`, which returns what nb::cast takes.
+/// The quick way to `kFunction`; nb::cast must take its result.
 template <auto kFunction>
 struct QuickWay;
 template <class R, class... A, R (*kFunction)(A...)>

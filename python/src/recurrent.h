@@ -2,13 +2,13 @@
 
 // Recurrent builders and their states in Python: recurrent_states.cc and bind_builders.cc.
 //
-// A state is a handle (builder, sequence, step). Without dropout all states in a graph are of one
-// sequence, whose steps form a tree. With dropout each `initial_state()` begins a sequence, which
-// has masks and a number of examples of its own, and so does one with another `update` than the
-// first: a copy of the C++ builder, which has steps of its own and shares the parameters.
+// A state is a handle (builder, sequence, step). Without dropout all states in a graph belong to
+// one sequence, whose steps form a tree. With dropout each `initial_state()` begins a sequence,
+// with masks and a number of examples of its own; so does an `initial_state()` with another
+// `update` than the first. Such a sequence is a copy of the C++ builder, with its own steps and the
+// same parameters. Example: with dropout, two calls of initial_state() use two masks.
 //
-// `initial_state()` adds the parameters to this thread's graph when it is called in it for the
-// first time.
+// The first `initial_state()` in this thread's graph adds the parameters to the graph.
 
 #include <memory>
 #include <vector>
@@ -21,7 +21,7 @@
 
 namespace dynet::python {
 
-/// What Python knows of a builder. GIL held.
+/// Python's records of a builder. GIL held.
 struct PyRNNBuilder : Made {
   using Copy = std::unique_ptr<RNNBuilder> (*)(const RNNBuilder& of);
 
@@ -33,10 +33,10 @@ struct PyRNNBuilder : Made {
   unsigned initial_made_in = 0;  ///< its `made_in`
   bool drops = false;            ///< dropout is on
 
-  /// Begins a sequence in this thread's graph, as it is now, or goes on with that of `builder`. The
-  /// copy that has it; null: `builder` has.
+  /// Begins a sequence in this thread's graph, as it is now, or goes on with the sequence of
+  /// `builder`. Returns the copy that has the sequence; null: `builder` has it.
   std::shared_ptr<RNNBuilder> begin(bool update);
-  /// What has the sequence that was begun last.
+  /// The C++ builder of the last begun sequence.
   [[nodiscard]] RNNBuilder& latest() const { return latest_ != nullptr ? *latest_ : *builder; }
   /// For the builder, and for the copies of it that states still have.
   template <class Change>
@@ -76,12 +76,12 @@ void PyRNNBuilder::change(const Change& change_one) {
 struct PyRNNState {
   nb::object owner;
   PyRNNBuilder* builder;
-  std::shared_ptr<RNNBuilder> sequence;  ///< null: that of the builder itself
+  std::shared_ptr<RNNBuilder> sequence;  ///< null: the sequence of the builder itself
   RNNPointer index;
   unsigned made_in;  ///< the builder's ready.count()
   Expression out;    ///< unset for the initial state
 
-  /// What has the sequence. StateError where the graph was renewed since.
+  /// The C++ builder of the sequence. StateError if the graph was renewed since.
   [[nodiscard]] RNNBuilder& live() const {
     if (!builder->ready.is_ready() || made_in != builder->ready.count()) {
       throw StaleExpression(
@@ -96,7 +96,7 @@ struct PyRNNState {
   }
 };
 
-/// The classes of builders, but for those that programs derive from them.
+/// The module's classes of builders.
 std::vector<PyTypeObject*>& builder_classes();
 
 /// `vecs` are its values; none: it has none.

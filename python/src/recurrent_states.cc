@@ -65,13 +65,14 @@ std::shared_ptr<RNNBuilder> PyRNNBuilder::copied(bool update) const {
 
 namespace {
 
-/// A builder, or null where it is of a class of the program's own, whose states may be, too.
+/// A builder, or null if its class is the program's own; its states may be of a class of the
+/// program's, too.
 struct BuilderArg {
   PyRNNBuilder* builder = nullptr;
   nb::handle object;
 };
 
-/// What set_h and set_s get. None, which is DyNet 2.1's default there, says nothing.
+/// The expressions for set_h and set_s. None is DyNet 2.1's default there, and an error.
 std::vector<Expression> parts_of(const std::optional<ExprListArg>& es, const char* function,
                                  const char* wanted) {
   if (!es) {
@@ -166,8 +167,8 @@ namespace {
 
 // NOLINTBEGIN(performance-unnecessary-value-param): the quick way makes values of these types
 
-/// The outputs after each of `xs`, read one after the other from step `from` on. The steps go, as
-/// nobody gets their states; what reads next finds their memory warm.
+/// The outputs after each of `xs`, read one after the other from step `from` on. The steps are
+/// forgotten, as nobody gets their states; the next sequence finds their memory warm.
 std::vector<Expression> outputs_after(RNNBuilder& b, RNNPointer from,
                                       const std::vector<Expression>& xs, const Where& where) {
   std::vector<Expression> outputs = b.transduce(from, xs, where);
@@ -200,10 +201,10 @@ std::vector<PyRNNState> add_inputs(const PyRNNState* from, ExprListArg xs) {
 }
 
 // For dynet/_bidirectional.py: two builders read `es` from their initial states, `backward` from
-// the last one to the first. By itself it would make more objects, and ask for each where the
-// program is.
+// the last one to the first. Python code would make more objects, and look up the program's line
+// for each.
 
-/// By a function of that file, where a builder is the program's own.
+/// By a function of that file, if a builder is the program's own.
 nb::object read_by_own(const char* function, const BuilderArg& forward, const BuilderArg& backward,
                        const ExprListArg& es) {
   const nb::object read = nb::module_::import_("dynet._bidirectional").attr(function);
@@ -211,7 +212,7 @@ nb::object read_by_own(const char* function, const BuilderArg& forward, const Bu
   return read(forward.object, backward.object, es.owner);
 }
 
-/// What both said last, as they read.
+/// The outputs of both, in the order of reading.
 struct BothWays {
   std::vector<Expression> ends;    ///< of the one that reads forward, in the order of `es`
   std::vector<Expression> starts;  ///< of the other one, from the last of `es` to the first
@@ -229,7 +230,7 @@ BothWays read_both(PyRNNBuilder& forward, PyRNNBuilder& backward, std::vector<Ex
   return both;
 }
 
-/// What both say at each of `es`: [forward; backward].
+/// The outputs of both at each of `es`: [forward; backward].
 nb::object transduce_both(BuilderArg forward, BuilderArg backward, ExprListArg es) {
   if (forward.builder == nullptr || backward.builder == nullptr) {
     return read_by_own("transduced_by_own", forward, backward, es);
@@ -243,7 +244,7 @@ nb::object transduce_both(BuilderArg forward, BuilderArg backward, ExprListArg e
   return list_of(both.ends);
 }
 
-/// What both say at the ends of their ways: [forward; backward].
+/// The last outputs of both: [forward; backward].
 nb::object back_of_both(BuilderArg forward, BuilderArg backward, ExprListArg es) {
   if (forward.builder == nullptr || backward.builder == nullptr) {
     return read_by_own("back_by_own", forward, backward, es);
@@ -287,7 +288,7 @@ void bind_state_inputs(nb::class_<PyRNNState>& c) {
   add_quick_way<&output>(c, "output");
 }
 
-/// What it consists of, and others in its place.
+/// The parts of a state, and states with other parts.
 void bind_state_parts(nb::class_<PyRNNState>& c) {
   using nb::arg;
   c.def(

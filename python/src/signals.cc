@@ -7,7 +7,7 @@ namespace nb = nanobind;
 namespace dynet::python {
 namespace {
 
-/// Asked each time: after a fork it is another one.
+/// Asked each time, as a fork changes the main thread.
 bool is_main_thread() {
   const nb::object main = nb::module_::import_("threading").attr("main_thread")();
   return nb::cast<unsigned long>(main.attr("ident")) == PyThread_get_thread_ident();

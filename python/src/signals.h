@@ -8,12 +8,12 @@
 
 namespace dynet::python {
 
-/// Runs the handlers of the signals that arrived, in the main thread; other threads get none. What
-/// they raise, such as KeyboardInterrupt, is thrown. GIL held.
+/// Runs the handlers of the signals that arrived, in the main thread; other threads get none.
+/// Throws their exceptions, such as KeyboardInterrupt. GIL held.
 void run_signal_handlers();
 
-/// While it lives, long work of this thread with files and parameters runs handlers now and then.
-/// The GIL stays with it.
+/// Scope in which long work of this thread with files and parameters runs handlers now and then.
+/// The thread keeps the GIL.
 class Stoppable {
  public:
   Stoppable() : scope_([](void* /*of*/) { run_signal_handlers(); }) {}
@@ -22,8 +22,8 @@ class Stoppable {
   InterruptScope scope_;
 };
 
-/// Runs handlers now and then in a loop of the binding's own, which holds the GIL. What they do may
-/// change all that the GIL guards.
+/// Runs handlers now and then in a loop of the binding's own, which holds the GIL. Handlers may
+/// change all data that the GIL guards.
 class HandlersInLoop {
  public:
   /// To be called every millisecond or more often.

@@ -1,9 +1,9 @@
-// What stops a thread that Python ends from unwinding the frames of this module (gil.h).
+// The stop of a thread that Python ends, before the frames of this module are unwound (gil.h).
 //
-// The linker puts this function in the place of the one that unwinding asks about each C++ frame of
-// the module, nanobind's too (CMakeLists.txt: --wrap). A forced unwinding is no exception: it comes
-// from pthread_exit or pthread_cancel alone. Where the system ends threads without unwinding them
-// (macOS, musl), it is never asked.
+// The linker puts this function in the place of the personality function, which unwinding asks
+// about each C++ frame of the module, nanobind's too (CMakeLists.txt: --wrap). A forced unwinding
+// is no exception: it comes from pthread_exit or pthread_cancel alone. On systems that end threads
+// without unwinding (macOS, musl), it is never asked.
 
 #ifdef __ELF__
 

@@ -55,20 +55,20 @@ const std::string& package_folder() {
   return *folder;
 }
 
-/// Code objects that nodes may refer to, by numbers that are never given twice, and those of the
-/// package, to which none does. Keeps all that Python has, and some thousands that only it keeps:
-/// what ran once (`exec`, cells of notebooks) ends at last, and a place in it is then unknown.
-/// Guarded by the GIL, or by the module's lock (lock.h); never destroyed, as nodes may outlive the
-/// module's own statics.
+/// Code objects to which nodes may refer, by numbers that are never given twice, and code objects
+/// of the package, to which no node refers. Keeps all code that Python has, and some thousands of
+/// objects that only this class keeps: code that ran once (`exec`, cells of notebooks) ends at
+/// last, and a place in it is then unknown. Guarded by the GIL, or by the module's lock (lock.h);
+/// never destroyed, as nodes may outlive the module's own statics.
 class KeptCode {
  public:
-  /// The number of code of the program. 0 for that of the package, and for what imports it: the
-  /// line that its caller is at tells the user more.
+  /// The number of code of the program. 0 for code of the package, and for imports of it: the
+  /// caller's line tells the user more.
   std::uintptr_t keep(PyCodeObject* code) {
     const Recent& recent = recent_[place_of(code)];
     return recent.code == code ? recent.number : keep_other(code);
   }
-  /// The code object with this number, or null where it has ended. Borrowed.
+  /// The code object with this number, or null if it has ended. Borrowed.
   [[nodiscard]] PyCodeObject* find(std::uintptr_t number) const {
     const auto found = codes_.find(number);
     return found == codes_.end() ? nullptr : found->second;
@@ -110,7 +110,7 @@ class KeptCode {
     }
     return number;
   }
-  /// Lets go of the older half of what nobody else keeps, but of `current`.
+  /// Releases the older half of the code that nobody else keeps, except `current`.
   void sweep(PyCodeObject* current) {
     std::vector<std::pair<std::uintptr_t, PyCodeObject*>> ended;
     for (const auto& [code, number] : numbers_) {
@@ -132,7 +132,7 @@ class KeptCode {
       Py_DECREF(code);
     }
   }
-  /// What Python itself runs between `import dynet` and the package counts as the package.
+  /// Python's own code between `import dynet` and the package counts as the package.
   static bool is_of_package(PyCodeObject* code) {
     static constexpr char kImport[] = "<frozen importlib";
     const std::string& folder = package_folder();
@@ -261,7 +261,7 @@ int warn_here(const char* text) {
   }
   const int line = PyCode_Addr2Line(code, place.offset);
   PyObject* const file = code->co_filename;
-  Py_INCREF(file);  // what is called may end the code
+  Py_INCREF(file);  // the call may end the code
   PyObject* const message = PyUnicode_FromString(text);
   const int result = message == nullptr ? -1
                                         : PyErr_WarnExplicitObject(PyExc_RuntimeWarning, message,

@@ -22,7 +22,7 @@ graph::NodeId checked_argument(const Expression& e, const Record& record, const 
   }
 }
 
-/// Where no argument says which graph it is: there is none, or the first one's is gone.
+/// The errors of arguments without a graph: an empty list, or a first argument whose graph is gone.
 [[gnu::noinline]] void refuse_arguments(const Record& record, std::span<const Expression> args,
                                         const Where& where) {
   if (args.empty()) {
@@ -52,7 +52,8 @@ ComputationGraph& graph_of(const Record& record, ComputationGraph* graph,
   return args.first(count);
 }
 
-/// For an argument that is no live node of the graph: it may be absent, else it is an error.
+/// For an argument that is no live node of the graph: absent if the operation permits, else an
+/// error.
 [[gnu::noinline]] graph::NodeId absent_argument(const Record& record, const ComputationGraph& graph,
                                                 const Expression& e, std::size_t index,
                                                 const Where& where) {

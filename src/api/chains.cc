@@ -49,7 +49,7 @@ void check_crf(const Expression& emissions, const Expression& transitions, const
       [](const ext::Shapes& in) { static_cast<void>(ops::check_chain(in)); }, where);
 }
 
-/// The lengths of the examples of x {rows,steps} as an argument; absent where all steps count.
+/// The lengths of the examples of x {rows,steps} as an argument; absent if all steps count.
 Expression lengths_of(const char* name, const Expression& x, List lengths, Where where) {
   const Dim& d = x.dim();
   if (!lengths.empty() && lengths.size() != d.bd) {
@@ -100,7 +100,7 @@ class Padded {
   [[nodiscard]] bool has_empty() const {
     return std::find(lengths_.begin(), lengths_.end(), 0U) != lengths_.end();
   }
-  /// How long the lists are, as an argument beside x; absent where they are equal.
+  /// The lengths of the lists, as an argument beside x; absent if they are equal.
   [[nodiscard]] Expression lengths(const Expression& x, Where where) const {
     const bool all =
         std::all_of(lengths_.begin(), lengths_.end(), [this](unsigned n) { return n == width_; });

@@ -38,8 +38,8 @@ void check_list(const char* name, Nodes xs, Where where) {
 
 using OfTwo = Expression (*)(const Expression&, const Expression&, Where);
 
-/// max or min of a list. On ties the gradient of two goes to the second, so that that of a list
-/// goes to the first.
+/// max or min of a list. On ties the second of two arguments gets the gradient, and so the first of
+/// a list.
 Expression extreme_of(const char* name, OfTwo of_two, Nodes xs, Where where) {
   check_list(name, xs, where);
   Expression best = xs[0];

@@ -45,7 +45,7 @@ void ComputationGraph::clear() {
     state_->marks.clear();
     state_->executor.remove_all();
     state_->graph.clear();
-    if (state_->ran_out) {  // what values held may be wanted by inputs, or the other way round
+    if (state_->ran_out) {  // memory of values may be wanted by inputs, or the other way round
       state_->give_back(0);
     }
     state_->interner.trim(api::kKeepTableBytes);
@@ -90,7 +90,7 @@ const Tensor& value_of(api::GraphState& state, VariableIndex i) {
   return exclusively(state, [&]() -> const Tensor& { return api::checked_value(state, i); });
 }
 
-/// The number of an expression that is alive, and one of this graph.
+/// The number of a live expression of this graph.
 VariableIndex own_node(const ComputationGraph& graph, const Expression& e, std::string_view user) {
   const graph::NodeId n = api::checked_node(e, user);
   if (e.pg != &graph) {

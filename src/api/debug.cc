@@ -34,7 +34,7 @@ const Tensor* computed_value(const Expression& e) {
 }
 
 TimelineScope::TimelineScope(const std::string& file) : name_(file) {
-  util::start_timeline();  // first: where it fails, what the file holds stays
+  util::start_timeline();  // first: if this fails, the old content of the file stays
   file_.open(file);
   if (!file_) {
     const int error = errno;

@@ -41,7 +41,7 @@ struct Term {
   std::string letters;
 };
 
-/// What the text says.
+/// The parsed text.
 struct Spec {
   std::vector<std::string> in;
   std::string out;
@@ -167,7 +167,7 @@ class Einsum {
     }
     return transpose(t.e, dims, where_);
   }
-  /// Summed over what is not in `keep`.
+  /// Summed over letters that are not in `keep`.
   [[nodiscard]] Term summed(const Term& t, std::string_view keep) const {
     std::vector<unsigned> dims;
     for (unsigned k = 0; k < t.letters.size(); ++k) {
@@ -177,7 +177,7 @@ class Einsum {
     }
     return dims.empty() ? t : Term{sum_dim(t.e, dims, false, where_), those(t.letters, keep)};
   }
-  /// The product of two, summed over what is not in `keep`.
+  /// The product of two terms, summed over letters that are not in `keep`.
   [[nodiscard]] Term contracted(const Term& x, const Term& y, const std::string& keep) const {
     const Term a = summed(x, keep + y.letters);
     const Term b = summed(y, keep + x.letters);

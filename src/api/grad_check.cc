@@ -24,7 +24,7 @@ class Check {
  public:
   Check(const Expression& expr, int verbosity) : expr_(expr), verbosity_(verbosity) {}
 
-  /// All numbers of a tensor. `decay`: what stored values are multiplied with before they are used.
+  /// All numbers of a tensor. `decay`: stored values are multiplied with it before use.
   void compare_all(const std::string& name, const Tensor& values, const Tensor& gradient,
                    double decay) {
     const std::vector<double> gradients = as_double_vector(gradient);
@@ -42,7 +42,7 @@ class Check {
   }
 
  private:
-  /// Stores a number, rounded to the type of the device; returns what it is then.
+  /// Stores a number, rounded to the type of the device; returns the stored number.
   static double store(const Tensor& to, double number) {
     double stored = 0.0;
     params::overwrite(to, [&](auto* x, std::int64_t) {

@@ -36,7 +36,7 @@ void check_operations(const graph::Graph& graph, const api::GradientPath& path,
   }
 }
 
-/// GraphError if values on the path are those of parameters that have changed since.
+/// GraphError if values on the path come from parameters that have changed since.
 void check_parameters(api::GraphState& state, NodeId root, const api::GradientPath& path) {
   std::vector<NodeId> nodes;
   for (const NodeId n : path.nodes()) {
@@ -89,7 +89,7 @@ class Backward {
       }
     }
   }
-  /// The gradient of `x`, all of whose nodes count: zeros where the loss does not depend on it.
+  /// The gradient of `x`, counting all nodes of it: zeros if the loss does not depend on `x`.
   Expression of(NodeId x) {
     nodes_.set_device(graph_[x].device());
     std::vector<api::GradientNodes::Node> all;

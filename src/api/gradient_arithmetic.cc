@@ -14,7 +14,8 @@ bool is_float(double v) { return static_cast<double>(static_cast<float>(v)) == v
 
 }  // namespace
 
-/// By the operation that has the number as payload, which is a float, or by that of two nodes.
+/// Adds `scalar`, with the number as payload, if `b` is a number that fits a float; else `both`, of
+/// two nodes.
 template <class Scalar, class Both>
 Value Arithmetic::with_number(const Scalar& scalar, const Both& both, Node a, Value b) {
   if (!b.is_number || !is_float(b.number)) {

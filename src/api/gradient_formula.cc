@@ -2,9 +2,10 @@
 // that computes it.
 //
 // A step is a number, as long as only constants are in it, or a node. Nodes have the shapes of
-// their arguments and broadcast as operations do; only what is given to an argument at the end gets
-// its shape. In a rule over rows a row is what varies along some dimensions of one shape: numbers
-// that are once per row have 1 in these, numbers that are one per position have 1 in all others.
+// their arguments and broadcast as operations do; only the gradient of an argument gets its shape,
+// at the end. Example: the slope 1 - y * y of tanh becomes the nodes y * y, 1 and 1 - y * y. In a
+// rule over rows a row goes along some dimensions of one shape: numbers that are once per row have
+// 1 in these dimensions, and numbers that are one per position have 1 in all others.
 
 #include <algorithm>
 #include <bit>
@@ -40,13 +41,13 @@ class Inputs {
   Inputs& operator=(const Inputs&) = delete;
   virtual ~Inputs() = default;
 
-  /// Inputs that are arguments or payload; those after them are outputs, as many as `outputs`.
+  /// Inputs that are arguments or payload; the `outputs` inputs behind them are outputs.
   [[nodiscard]] virtual std::size_t arguments() const = 0;
   [[nodiscard]] virtual std::size_t outputs() const = 0;
   virtual Value argument(std::size_t input) = 0;
   virtual Value output(std::size_t k) = 0;
   virtual Value d_output(std::size_t k) = 0;
-  /// Whether result `i` of the formula is wanted, and what to do with it.
+  /// Whether result `i` of the formula is wanted. give() adds its gradient.
   [[nodiscard]] virtual bool wants(std::size_t i) const = 0;
   virtual void give(std::size_t i, const Value& gradient) = 0;
   /// The shape of all rows of an example, and which of its dimensions lie along a row.
@@ -54,7 +55,7 @@ class Inputs {
   [[nodiscard]] virtual std::uint32_t axes() const { return 0; }
 
  protected:
-  /// The gradient of output k; 0 where nobody used it.
+  /// The gradient of output k; 0 if nobody used the output.
   Value gradient_of(std::size_t k) {
     return to_.has_parts(to_.out(k).id) ? Value(to_.d_out(k)) : Value(0.0);
   }
@@ -63,7 +64,7 @@ class Inputs {
   const ext::Record& record_;
 };
 
-/// An elementwise rule: pieces of its operands, each of h numbers where an operand has several.
+/// An elementwise rule: pieces of its operands, each of h numbers if an operand has several pieces.
 class Elements final : public Inputs {
  public:
   explicit Elements(GradientNodes& to) : Inputs(to) {
@@ -154,7 +155,7 @@ class Elements final : public Inputs {
   Dim work_;
 };
 
-/// A rule over rows. Where an example is one row, it is seen as a vector.
+/// A rule over rows. An example that is one row is seen as a vector.
 class RowInputs final : public Inputs {
  public:
   explicit RowInputs(GradientNodes& to) : Inputs(to), rule_(*record_.row_rule) {
@@ -288,7 +289,7 @@ Value Walk::compute(const Formula::Step& step) {
     case Word::kSub:
       return math_.subtract(a(), b());
     case Word::kMul:
-      // What is multiplied by 0 need not be there.
+      // A factor of 0 makes the other factor unnecessary.
       return a().is(0.0) ? Value(0.0) : math_.multiply(a(), b());
     case Word::kDiv:
       return math_.divide(a(), b());
@@ -409,7 +410,7 @@ Value Walk::over_row(const Formula::Step& step) {
   }
 }
 
-/// What is the same along a row counts as often as the row is long.
+/// The sum over a row. A number that is equal along the row counts once per position.
 Value Walk::sum(const Value& e) {
   if (e.is(0.0)) {
     return e;

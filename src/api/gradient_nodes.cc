@@ -146,7 +146,7 @@ Node GradientNodes::indices_as_numbers(const Dim& shape) {
   return reshaped(gathered(table, per_example, 0, kSame), all);
 }
 
-/// Attributes and payload are floats; what is none is the sum of two.
+/// Attributes and payload are floats; a number that is no float is the sum of two.
 Node GradientNodes::constant(const Dim& shape, double value) {
   const auto near = static_cast<float>(value);
   const ops::Constant op{shape, near};

@@ -28,7 +28,7 @@ GradientPath::GradientPath(const graph::Graph& graph, NodeId loss, const std::ve
     first = std::min(first, first_of(graph, x));
   }
   collect(loss, first);
-  // Those that depend on an expression: what a node depends on comes before it.
+  // Only nodes that depend on an expression stay. Arguments come before their users.
   std::size_t kept = 0;
   for (const NodeId n : nodes_) {
     if (starts_.contains(graph.identity(n)) || follows(n)) {
@@ -39,7 +39,7 @@ GradientPath::GradientPath(const graph::Graph& graph, NodeId loss, const std::ve
   nodes_.resize(kept);
 }
 
-/// What the loss depends on, along gradients, from node `first` on.
+/// The nodes on which the loss depends, along gradients, from node `first` on.
 void GradientPath::collect(NodeId loss, NodeId first) {
   std::vector<NodeId> open{loss};  // a heap, the last node on top; some stand in it several times
   while (!open.empty()) {

@@ -52,7 +52,7 @@ Expression add_lookup(const LocatedGraph& g, const LookupParameter& p, bool trai
   return ext::add_node(ops::Lookup{p.p->dim, trainable}, g, payload);
 }
 
-/// A dense input made of few numbers; its memory is kept for the next one of this thread.
+/// A dense input made of few numbers; its memory is kept for the thread's next input.
 std::span<float> scratch(std::int64_t elements, float value) {
   thread_local util::Scratch memory;
   const auto count = static_cast<std::size_t>(elements);

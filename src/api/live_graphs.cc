@@ -11,10 +11,10 @@
 namespace dynet::api {
 namespace {
 
-/// Open addressing. Readers probe without a lock, and believe what they find; where they find
-/// nothing they look again with the mutex, which writers hold: a table may be cleared of graves
-/// meanwhile. A table that was outgrown is kept until the process ends, as a reader may still be in
-/// it: sizes double, so all old ones together are smaller than the current one.
+/// Open addressing. Readers probe without a lock, and believe a graph that they find. A reader that
+/// finds nothing looks again with the mutex, which writers hold: a table may be cleared of graves
+/// meanwhile. An outgrown table is kept until the process ends, as a reader may still be in it:
+/// sizes double, so all old tables together are smaller than the current one.
 struct Table {
   explicit Table(std::size_t size) : slots(size) { alive.reserve(size / 2); }
   std::vector<std::atomic<const void*>> slots;

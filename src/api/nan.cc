@@ -1,6 +1,6 @@
-// The first node that is NaN or infinite: in what was just computed, or in a whole graph whose
-// gradients turn out to be bad. -inf is no mistake where an operation gives it by definition
-// (ext::Record::minus_infinity), and where it comes from there: masks are made so.
+// The first node that is NaN or infinite: in the nodes just computed, or in a whole graph whose
+// gradients turn out to be bad. -inf is no mistake if an operation gives it by definition
+// (ext::Record::minus_infinity), nor in nodes that got it from there: masks are made so.
 #include "api/nan.h"
 
 #include <algorithm>
@@ -48,8 +48,8 @@ Tensor computed(const execute::Executor& executor, NodeId n) {
   return executor.context().tensor(n, executor.values().at(n));
 }
 
-/// Does node `n` give -inf by definition, whatever it computes from? An input only where its
-/// numbers have it: they can be read when its value has been dropped.
+/// Does node `n` give -inf by definition, whatever its arguments? An input only if its own numbers
+/// have -inf: they can be read when the value has been dropped.
 bool gives_minus_infinity(const graph::Graph& graph, NodeId n) {
   const ext::Record& record = graph[n].record();
   if (!record.minus_infinity || !record.payload_is_value) {
@@ -71,8 +71,8 @@ class Numbers {
   }
 
  private:
-  /// Whether `n` has -inf that comes from a node that gives it by definition, along values that
-  /// have it. Of values that were dropped (in an inference scope) it is not known: they may.
+  /// Whether `n` has -inf from a node that gives it by definition, along values with -inf. Values
+  /// that were dropped (in an inference scope) count as having it.
   bool hands_on(NodeId n) {
     const graph::Graph& graph = state_.graph;
     const execute::Values& values = state_.executor.values();
@@ -90,7 +90,7 @@ class Numbers {
   }
 
   const GraphState& state_;
-  std::vector<bool> hands_on_;  ///< by node, of those before the last that was asked for
+  std::vector<bool> hands_on_;  ///< by node, up to the last node asked for
 };
 
 /// The first node in the order of the program whose value is there and is bad.
@@ -115,7 +115,7 @@ NodeId first_bad_gradient(GraphState& state) {
   return kNone;
 }
 
-/// The last node that reads `n`: what it gives back is what backward comes to first.
+/// The last node that reads `n`: backward comes to its gradients first.
 NodeId last_reader(const graph::Graph& graph, NodeId n) {
   for (NodeId m = graph.size(); m-- > n + 1;) {
     const std::span<const NodeId> args = graph.args(m);

@@ -13,8 +13,8 @@
 
 #include "api/functions.h"
 
-// Reductions over dimensions and over the batch. They are compositions where the batch is reduced,
-// as a node of a merged call does not see the whole batch.
+// Reductions over dimensions and over the batch. Reductions of the batch are compositions, as a
+// node of a merged call does not see the whole batch.
 
 namespace dynet {
 namespace {
@@ -22,12 +22,11 @@ namespace {
 enum class Reduction : std::uint8_t { kSum, kMoment, kDeviation };
 using enum Reduction;
 
-/// What is reduced: `dims`, or every dimension where `all` is set, and the batch where `batch` is
-/// set.
+/// The reduced part: `dims`, or every dimension if `all` is set, and the batch if `batch` is set.
 struct Span {
   std::span<const unsigned> dims = {};
   bool batch = false;
-  unsigned n = 0;  ///< what means divide by; 0: the number of elements
+  unsigned n = 0;  ///< the divisor of means; 0: the number of elements
   bool all = false;
 };
 
@@ -70,7 +69,7 @@ class Reducer {
   }
 
  private:
-  /// With the gradient of std_dim: 0 where the variance is 0.
+  /// With the gradient of std_dim: 0 if the variance is 0.
   [[nodiscard]] Expression root(const Expression& variance) const {
     const detail::LocatedGraph graph(*x_.pg, where_);
     Device* const device = api::device_of(x_);
@@ -90,7 +89,8 @@ class Reducer {
   Where where_;
 };
 
-/// `r`: which moment. `name` is the function that errors name. ValueError where nothing is reduced.
+/// `r`: the number of the moment. Errors name the function `name`. ValueError if nothing is
+/// reduced.
 Expression reduce(Reduction kind, const char* name, const Expression& x, const Span& over,
                   unsigned r, Where where) {
   ops::DimSet dims;

@@ -43,7 +43,7 @@ template <std::size_t kCount>
 // ---- strided_select
 // ---------------------------------------------------------------------------------------
 
-/// What is taken along one axis.
+/// The selected part of one axis.
 struct Range {
   std::int64_t stride, from, to;
   [[nodiscard]] bool is_all(std::int64_t extent) const {
@@ -51,7 +51,7 @@ struct Range {
   }
 };
 
-/// What strided_select was asked for, with the entries that are missing.
+/// The arguments of strided_select, with missing entries filled in.
 class Strided {
  public:
   Strided(const Expression& x, const std::vector<int>& strides, const std::vector<int>& from,
@@ -140,7 +140,7 @@ Expression by_segments(const Expression& x, const ext::NodePayload& index, unsig
   return ext::add_node(Op{segments, x.dim()[d], d}, {x, where}, index);
 }
 
-/// `b`: null where there is none.
+/// `b`: null if there is none.
 Expression contract_twice(const Expression& x, const Expression& y, const Expression& z,
                           const Expression* b, Where where) {
   static constexpr ext::Info kInfo{.name = "contract3d_1d_1d", .args = {"x", "y", "z"}};

@@ -1,4 +1,4 @@
-// Functions of whole sequences: they are what is written step by step.
+// Functions of whole sequences equal the same functions step by step.
 
 #include "dynet/sequence.h"
 

@@ -1,4 +1,5 @@
-// Files of a builder's own collection have what the builder made beside it: layer normalisation.
+// Files of a builder's own collection include parameters beside the collection: layer
+// normalisation.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -37,7 +38,7 @@ struct Network {
     }
   }
   ParameterCollection& own() { return lstm.get_parameter_collection(); }
-  /// All numbers of the LSTM, or those of its normalisation.
+  /// All numbers of the LSTM, or of its normalisation only.
   [[nodiscard]] std::vector<float> numbers(bool of_norms = false) const {
     std::vector<float> all;
     for (const auto* lists : {&lstm.params, &lstm.ln_params}) {
@@ -89,7 +90,7 @@ TYPED_TEST(BesideTest, IsSavedAndLoadedInEveryFormat) {
         saver->save(from.own(), key);
         saver->close();
       }
-      Network<TypeParam> to(3, 500.0F);  // names of what is beside the collection differ
+      Network<TypeParam> to(3, 500.0F);  // names beside the collection differ
       make_loader(to_file)->populate(to.own(), key);
       EXPECT_EQ(to.numbers(), from.numbers()) << name << key;
     }
@@ -115,7 +116,7 @@ TYPED_TEST(BesideTest, NamesAndOrderOfTheFile) {
                        : "/foo/_0 /foo/_1 /foo/_2 /foo/ln_0 /foo/ln_1 /foo/ln_2 /foo/ln_3 "
                          "/foo/ln_4 /foo/ln_5 /foo/_3 /foo/_4 /foo/_5 /foo/ln_6 /foo/ln_7 "
                          "/foo/ln_8 /foo/ln_9 /foo/ln_10 /foo/ln_11 ");
-  // The list of the collection stays that of 2.1.
+  // The collection lists the same parameters as in 2.1.
   EXPECT_EQ(from.own().size(), is_sparse ? 10U : 6U);
 }
 
@@ -135,7 +136,7 @@ TYPED_TEST(BesideTest, AFileOf21OfTheCollection) {
   EXPECT_EQ(as_vector(*to.lstm.params[1][1].values()), as_vector(*from.lstm.params[1][1].values()));
 }
 
-// In a file of the whole model the normalisation is where DyNet 2.1 has it, above the collection.
+// A file of the whole model has the normalisation at its place in DyNet 2.1, above the collection.
 TYPED_TEST(BesideTest, AFileOfTheWholeModel) {
   const Network<TypeParam> from(0, 1.0F);
   for (const std::string key : {"", "/model"}) {
@@ -158,7 +159,7 @@ TYPED_TEST(BesideTest, AFileOfTheWholeModel) {
     loader.populate(part.own(), all, key + "/vanilla-lstm-builder");
     EXPECT_EQ(part.numbers(), from.numbers());
   }
-  // Names alone are no proof: where one has another shape, they are those of other parameters.
+  // Names alone are no proof: if one shape differs, the names belong to other parameters.
   std::string text = this->content();
   const std::size_t at = text.find("#Parameter# /model/_4 ");
   text.replace(at, text.find("/model/_5", at) - at,
@@ -170,8 +171,7 @@ TYPED_TEST(BesideTest, AFileOfTheWholeModel) {
   EXPECT_EQ(to.numbers(true), norms);
 }
 
-// Names tell which normalisation belongs to a builder only where the file's builder is the
-// program's.
+// Names identify the normalisation of a builder only if the file's builder is the program's.
 TYPED_TEST(BesideTest, AnotherBuilderOfTheWholeModel) {
   Network<TypeParam> from(0, 1.0F);
   TypeParam second(2, 3, 2, from.model, true);
@@ -193,7 +193,7 @@ TYPED_TEST(BesideTest, AnotherBuilderOfTheWholeModel) {
   EXPECT_EQ(to.numbers(), before);
 }
 
-// The other way round: the file of a collection is one of a model with this builder alone.
+// The reverse: the file of a collection is a file of a model with this builder alone.
 TYPED_TEST(BesideTest, AllOfItUnderTheCollection) {
   Network<TypeParam> from(0, 1.0F);
   this->save(from.own());

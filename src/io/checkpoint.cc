@@ -61,7 +61,7 @@ std::optional<T> number_from(const std::string& text) {
   return error == std::errc() && rest == end ? std::optional<T>(value) : std::nullopt;
 }
 
-/// The text under a key; IoError where there is none.
+/// The text under a key; IoError if there is none.
 const std::string& text_of(const SafetensorsFile& file, const char* key) {
   const auto& metadata = file.header().metadata;
   const auto found = metadata.find(key);
@@ -155,7 +155,7 @@ Checkpointer::Checkpointer(const std::string& folder, const ParameterCollection&
   io::remove_abandoned(folder, has_name_of_checkpoint);
 }
 
-/// Reads the headers of all files of the folder that have such a name. What is damaged is left out.
+/// Reads the headers of all checkpoints of the folder, without damaged files.
 void Checkpointer::list() {
   std::vector<Checkpoint> found;
   for (const std::string& file : checkpoints_in(folder_)) {
@@ -185,7 +185,7 @@ bool Checkpointer::resume() {
   }
   if (!file) {
     for (const std::string& name : checkpoints_in(folder_)) {
-      const SafetensorsFile damaged(name);  // says what is wrong
+      const SafetensorsFile damaged(name);  // throws the error
       damaged.check_all();
       describe(damaged);
     }
@@ -204,11 +204,11 @@ bool Checkpointer::resume() {
   reader.want_all(model_, "");
   reader.want_gradients(model_);
   reader.prepare();
-  {  // a graph that computes is found out before the trainer, which asks by itself, changes
+  {  // a computing graph is an error before the trainer changes, which checks by itself
     const params::UpdateScope scope(params::usage_of(model_), "Checkpointer::resume");
   }
   io::populate_trainer(*file, *trainer_);
-  // What could fail has been done: what follows puts into place what was read.
+  // Nothing below can fail: it puts the read numbers into place.
   const params::UpdateScope scope(params::usage_of(model_), "Checkpointer::resume");
   reader.commit();
   *rndeng = random.generator;
@@ -311,13 +311,14 @@ void Checkpointer::write(const std::string& file, const std::string& position,
     char digits[32];
     texts[kScore] = std::string(digits, std::to_chars(digits, digits + sizeof(digits), *score).ptr);
   }
-  writer.save(*trainer_);  // first: it stores what is pending in the parameters
+  writer.save(*trainer_);  // first: it stores pending changes in the parameters
   writer.save(model_, "");
-  writer.save_gradients(model_);  // those that no update has taken yet
+  writer.save_gradients(model_);  // gradients that no update has taken
   writer.commit();
 }
 
-/// Removes what is neither among the last nor among the best. What cannot be removed stays.
+/// Removes checkpoints that are neither among the last nor among the best. A file that cannot be
+/// removed stays.
 void Checkpointer::prune() {
   std::vector<Checkpoint> ranked;
   std::copy_if(checkpoints_.begin(), checkpoints_.end(), std::back_inserter(ranked),

@@ -1,4 +1,5 @@
-// Checkpoints: a run that is killed anywhere and resumed computes what the uninterrupted one does.
+// Checkpoints: a run that is killed anywhere and resumed computes the numbers of an uninterrupted
+// run.
 #include "dynet/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -138,7 +139,8 @@ TEST_F(CheckpointTest, ResumesToTheBit) {
   EXPECT_EQ(resumed, other.state());
 }
 
-/// A step may add up several batches, and an update of some parameters leaves those of the others.
+/// A step may add up several batches, and an update of some parameters leaves the gradients of
+/// others.
 TEST_F(CheckpointTest, GradientsThatNoUpdateHasTaken) {
   const auto add_gradients = [](Session& s, float first) {
     std::vector<float> g(20);
@@ -168,7 +170,7 @@ TEST_F(CheckpointTest, GradientsThatNoUpdateHasTaken) {
   EXPECT_EQ(other.model.gradient_l2_norm(), 0.0F);
 }
 
-/// Killed with SIGKILL at random moments, as often as it takes, until it is through.
+/// A run killed with SIGKILL at random moments, again and again, until it ends.
 TEST_F(CheckpointTest, KilledRunsGoOnToTheBit) {
   constexpr unsigned kSteps = 400;
   Session whole(root_.file("whole"), every(7));
@@ -177,7 +179,7 @@ TEST_F(CheckpointTest, KilledRunsGoOnToTheBit) {
     whole.step();
     whole.checkpoints->step(std::to_string(whole.position));
   }
-  // A child lives for a small part of what a whole run takes on this machine.
+  // A child lives for a small part of the time of a whole run on this machine.
   const auto longest_life =
       1 + ((std::chrono::steady_clock::now() - start) / std::chrono::microseconds(16));
   const std::string want = whole.state();
@@ -215,7 +217,7 @@ TEST_F(CheckpointTest, KilledRunsGoOnToTheBit) {
   EXPECT_GT(kills, 5U);
 }
 
-/// A saver that is killed between the two leaves an old one beside the new one.
+/// A saver that is killed between the two leaves an old file beside the new one.
 TEST_F(CheckpointTest, TheNextSaveRemovesWhatAKilledOneWouldHave) {
   Session run(folder, every(7));
   const auto save_next = [&run] {
@@ -388,7 +390,7 @@ TEST_F(CheckpointTest, WhatCannotBe) {
             std::string::npos)
       << error;
   EXPECT_EQ(as_vector(*right.p.values()), values);
-  // One without a state of its own, which would need none of what is there.
+  // A trainer without a state of its own, which would need nothing of the saved state.
   SimpleSGDTrainer plain(right.model);
   Checkpointer plainly(folder, right.model, plain);
   EXPECT_NE(testing::text_of_error<UsageError>([&] {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kPolynomial = 0x82F63B78U;  // of CRC-32C, lowest bit first
 constexpr std::size_t kStep = 8;                    // bytes at a time
 
-/// tables[k][b]: what byte b does to the checksum when k more bytes follow it.
+/// tables[k][b]: the effect of byte b on the checksum when k more bytes follow.
 constexpr auto make_tables() {
   std::array<std::array<std::uint32_t, 256>, kStep> tables{};
   for (std::uint32_t b = 0; b < 256; ++b) {
@@ -35,12 +35,12 @@ constexpr auto make_tables() {
 constexpr auto kTables = make_tables();
 
 #ifdef __SSE4_2__
-// The instruction takes three cycles, and another can start in each: so three chains run side by
-// side, and are put together by what kChain bytes behind it make of a checksum. That is linear: a
-// sum over its bits.
+// The instruction takes three cycles, and another can start in each cycle: so three chains run side
+// by side. They are put together by the effect of kChain zero bytes on a checksum, which is linear:
+// a sum over its bits.
 constexpr std::size_t kChain = 4096;
 
-/// What becomes of each bit of a checksum.
+/// The image of each bit of a checksum.
 using Bits = std::array<std::uint32_t, 32>;
 constexpr std::uint32_t moved(const Bits& bits, std::uint32_t crc) {
   std::uint32_t sum = 0;
@@ -49,7 +49,7 @@ constexpr std::uint32_t moved(const Bits& bits, std::uint32_t crc) {
   }
   return sum;
 }
-/// When kChain zero bytes follow: one of them, and that twice, and that twice.
+/// The images under kChain zero bytes: one byte, then doubled again and again.
 constexpr Bits far_bits() {
   Bits bits{};
   for (std::size_t i = 0; i < bits.size(); ++i) {

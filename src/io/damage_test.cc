@@ -75,8 +75,8 @@ TEST_F(DamageTest, EveryTruncationIsAnErrorThatChangesNothing) {
   ASSERT_NO_THROW(TextFileLoader(file_).populate(target.model, "/m"));
 }
 
-// A flipped bit is an error, or the file is another well-formed one: then what was loaded is
-// exactly what it says, that is, saving gives the file again.
+// A flipped bit is an error, or the file is another well-formed file: then the loaded model is
+// exactly as the file says, so saving gives the file again.
 TEST_F(DamageTest, EveryFlippedBitIsAnErrorOrAnExactLoad) {
   std::size_t loads = 0;
   for (std::size_t i = 0; i < text_.size(); ++i) {

@@ -26,7 +26,7 @@ bool is_safetensors(const std::string& name) {
   }
   const bool is_text =
       begin.starts_with(params::type_word(false)) || begin.starts_with(params::type_word(true));
-  return !is_text && has_safetensors_name(name);  // damaged: what it should have been
+  return !is_text && has_safetensors_name(name);  // damaged: the name says the format
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace dynet::io {
 namespace {
 
-/// Whether a parameter is in a collection of this name, or of this name and "_1", "_2", ...
+/// Whether a parameter is in a collection of this name, also with "_1", "_2", ... behind it.
 bool is_in(std::string_view parameter, std::string_view collection) {
   const std::size_t end = parameter.rfind('/');
   const std::size_t begin = end == std::string_view::npos || end == 0
@@ -72,7 +72,7 @@ constexpr const char* kCoupledInFile =
     "--dynet-lstm=coupled or with DYNET_LSTM=coupled in the environment";
 }  // namespace
 
-// The four gates of the standard LSTM are stacked, those of the coupled one are not.
+// The four gates of the standard LSTM are stacked, the gates of the coupled LSTM are not.
 std::string other_lstm(const Dim& found, const Dim& wanted, std::string_view name) {
   const auto has_rows_of = [](const Dim& a, const Dim& b) {
     return a.nd == b.nd && ext::Count(a.rows()) == ext::Count(4) * b.rows() && a.cols() == b.cols();

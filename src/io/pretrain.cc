@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kSpace = " \t\r";
 
-/// The whole of `text` as a number; false where it is none.
+/// The whole of `text` as a number; false if it is none.
 template <class T>
 bool to_number(std::string_view text, T& value) {
   const char* const end = text.data() + text.size();
@@ -84,8 +84,8 @@ class EmbeddingReader {
     while (next()) {
       all.push_back(parse());
     }
-    // Two counts, or a word that is a number and has one number. With a dimension of 1, both look
-    // the same: then it is a first line if there are as many lines as it says.
+    // Two counts, or a word that is a number and has one number. With a dimension of 1 both look
+    // alike: then the line is a first line if its count of lines is right.
     const bool is_header = has_two_counts && (dimension > 1 || all.size() == words);
     if (is_header && all.size() != words) {
       fail("the first line says " + std::to_string(words) + " words; there are " +
@@ -161,7 +161,7 @@ class EmbeddingReader {
   std::vector<std::string_view> fields_;  ///< of text_
 };
 
-/// What other savers take for an IoError is ValueError here, as in 2.1.
+/// Errors that are IoError in other savers are ValueError here, as in 2.1.
 io::ReplaceFile opened(const std::string& name) {
   try {
     return {name, false};

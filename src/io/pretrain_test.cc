@@ -30,7 +30,8 @@ class Pretrain : public ::testing::Test {
     read_pretrained_embeddings(file, d, vectors);
     return vectors;
   }
-  /// Reading throws, names the place (line:column) and says `what`, and nothing is added anywhere.
+  /// Reading throws, with the place (line:column) and `what` in the text, and adds nothing
+  /// anywhere.
   void expect_damage(const std::string& text, const std::string& place,
                      const std::string& what) const {
     write(text);
@@ -87,7 +88,7 @@ TEST_F(Pretrain, EffectiveValuesAreWritten) {
   EXPECT_EQ(content(), "a 4\n");
 }
 
-/// Rows that are given after updates have what was given, and the other rows what they had.
+/// Rows given after updates have the given numbers, and the other rows keep theirs.
 TEST_F(Pretrain, EffectiveValuesAreGiven) {
   ParameterCollection model(0.5F);
   const LookupParameter lp = model.add_lookup_parameters(3, {1}, ParameterInitConst(8));
@@ -129,7 +130,7 @@ TEST_F(Pretrain, FilesOfOtherPrograms) {
   EXPECT_EQ(read(glove), (Vectors{{0, {5, 6}}, {1, {3, 4}}}));
   EXPECT_EQ(glove.get_words(), (std::vector<std::string>{"the", ". . ."}));
   Dict one;
-  write("2 1\na 1\nb 2\n");  // as many lines as the first one says
+  write("2 1\na 1\nb 2\n");  // the number of lines in the first line
   EXPECT_EQ(read(one), (Vectors{{0, {1}}, {1, {2}}}));
   Dict none;
   write("0 300\n");

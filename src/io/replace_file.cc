@@ -46,7 +46,7 @@ constexpr std::size_t kDigits = 16;
 std::string new_name(const std::string& target) {
   static std::atomic<std::uint64_t> counter{0};
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-  // splitmix64 of what differs between processes, times and calls
+  // splitmix64 of numbers that differ between processes, times and calls
   std::uint64_t x = static_cast<std::uint64_t>(now) ^ static_cast<std::uint64_t>(::getpid()) << 40;
   x += (counter.fetch_add(1) + 1) * 0x9E3779B97F4A7C15ULL;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
@@ -74,7 +74,7 @@ std::string target_of(const std::string& name) {
   return name.substr(0, end);
 }
 
-/// Is the open file the one that has this name now?
+/// Is the open file the file of this name now?
 bool is_file_at(const std::string& name, int file) {
   struct stat named{};
   struct stat opened{};
@@ -159,7 +159,7 @@ void ReplaceFile::open_new(Name name) {
   }
 }
 
-/// False where another name has to be tried.
+/// False if another name has to be tried.
 bool ReplaceFile::create_named() {
   const std::string name = new_name(target_);
   file_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -170,7 +170,7 @@ bool ReplaceFile::create_named() {
     fail("create a file beside");
   }
   temporary_ = name;
-  // Before it was locked, another saver may have taken it for abandoned.
+  // Before the lock, another saver may have taken the file for abandoned.
   const bool is_locked = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
   if ((is_locked && is_file_at(name, file_)) || (!is_locked && errno != EWOULDBLOCK)) {
     return true;  // or there are no locks here: then nobody removes it either
@@ -179,7 +179,7 @@ bool ReplaceFile::create_named() {
   return false;
 }
 
-/// Gives the complete file its name: the target, or one beside it where there is an old file.
+/// Gives the complete file its name: the target, or a name beside it if there is an old file.
 void ReplaceFile::link_anonymous() {
   const std::string from = "/proc/self/fd/" + std::to_string(file_);
   std::string to = takes_place_ ? new_name(target_) : target_;

@@ -1,4 +1,4 @@
-// New files that take the place of old ones. (Those of killed processes: text_file_test.cc.)
+// New files that take the place of old ones. (Files of killed processes: text_file_test.cc.)
 #include "io/replace_file.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "testing/temporary_folder.h"
 
 namespace {
-int error_of_fallocate = 0;  ///< what file systems answer that cannot do it; 0: the one of the test
+int error_of_fallocate = 0;  ///< of file systems that cannot do it; 0: the test's
 }  // namespace
 
 #ifdef __linux__
@@ -73,7 +73,7 @@ TEST_F(ReplaceFileTest, BothKindsOfNewFilesCommitOrVanish) {
     late.commit();
     EXPECT_EQ(content(), "late");
   }
-  // A file that appears while a new one is written is replaced as one that was there before.
+  // A file that appears during the writing of a new file is replaced, as an older file.
   fs::remove(file);
   io::ReplaceFile first(file, false);
   write("other");

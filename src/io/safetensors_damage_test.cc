@@ -61,7 +61,7 @@ class SafetensorsDamageTest : public ::testing::Test {
     text_.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
   }
   void write(const std::string& text) const { std::ofstream(file_, std::ios::binary) << text; }
-  /// Changes one byte of the file, which is a hundred times as fast as writing it.
+  /// Changes one byte of the file, a hundred times as fast as writing the file.
   void change(std::size_t at, char to) const {
     std::fstream file(file_, std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(static_cast<std::streamoff>(at));
@@ -120,7 +120,7 @@ TEST_F(SafetensorsDamageTest, EveryFlippedBitIsAnErrorThatChangesNothing) {
     for (unsigned bit = 0; bit < 8; ++bit) {
       change(i, static_cast<char>(static_cast<unsigned char>(text_[i]) ^ (1U << bit)));
       ASSERT_NO_FATAL_FAILURE(expect_error(target)) << "byte " << i << " bit " << bit;
-      try {  // a part alone: only what is whole may load
+      try {  // a part alone: only undamaged tensors may load
         part.a.zero();
         SafetensorsLoader(file_).populate(part.a, "/m/a");
         ASSERT_EQ(as_vector(*part.a.values()), whole) << "byte " << i << " bit " << bit;
@@ -133,7 +133,7 @@ TEST_F(SafetensorsDamageTest, EveryFlippedBitIsAnErrorThatChangesNothing) {
   ASSERT_EQ(target.state(), before);
 }
 
-/// Without checksums, too, nothing but an IoError or a load of what is there may come of it.
+/// Without checksums, too, the only outcomes are an IoError or a load of the file's numbers.
 TEST_F(SafetensorsDamageTest, FilesOfOtherProgramsWithFlippedBits) {
   const std::string header =
       R"({"__metadata__":{"format":"pt"},"/m/a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"

@@ -66,7 +66,7 @@ float from_bfloat(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-/// Elements of a tensor one by one: they need not lie on an address that is right for their type.
+/// Elements of a tensor one by one, as their addresses may not be aligned for their type.
 template <class From, class F>
 void for_each_number(const std::byte* from, std::int64_t n, F f) {
   for (std::int64_t i = 0; i < n; ++i) {

@@ -62,8 +62,8 @@ std::string short_name(std::string name) {
   return name;
 }
 
-/// What the JSON parser calls. Only what a header may have passes; all else ends it at once,
-/// however deep it would go on.
+/// The callbacks of the JSON parser. Only elements of a header pass; anything else ends the parse
+/// at once, however deep it would go on.
 class HeaderReader {
  public:
   // NOLINTBEGIN(readability-identifier-naming): the parser's names
@@ -222,7 +222,7 @@ class HeaderReader {
   std::vector<std::uint64_t> numbers_;
 };
 
-/// The bytes that a shape takes; false where they are more than anything could have.
+/// The bytes of a shape; false if no memory could have so many.
 bool bytes_of_shape(const FileTensor& tensor, std::uint64_t& bytes) {
   bytes = bytes_of_type(tensor.type);
   const bool is_empty = std::count(tensor.shape.begin(), tensor.shape.end(), 0U) > 0;
@@ -235,7 +235,7 @@ bool bytes_of_shape(const FileTensor& tensor, std::uint64_t& bytes) {
   return true;
 }
 
-/// Each byte of the data belongs to one tensor, and each tensor has as many as its shape takes.
+/// Each byte of the data belongs to one tensor, and each tensor has the bytes of its shape.
 void check_places(const HeaderReader& reader, const SafetensorsHeader& header,
                   std::uint64_t data_bytes) {
   std::vector<const std::pair<const std::string, FileTensor>*> order;

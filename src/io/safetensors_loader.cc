@@ -19,8 +19,8 @@ namespace dynet {
 namespace io {
 namespace {
 
-/// The shape of a parameter that a tensor makes, or of a table with its rows last. IoError where
-/// DyNet has none.
+/// The shape of a parameter that a tensor makes, or of a table with its rows last. IoError if DyNet
+/// has no such shape.
 Dim dim_of(const SafetensorsFile& file, const std::string& name, const FileTensor& tensor,
            bool is_table) {
   const std::size_t nd = tensor.shape.size();
@@ -46,8 +46,8 @@ std::string no_tensor(const SafetensorsFile& file, const std::string& name) {
   return "'" + file.name() + "' has no tensor named '" + name + "'";
 }
 
-/// For a tensor that is missing in a file of another program, which may have left it out because
-/// it is the same as another one; "" where that cannot be. `shape`: null where it is not known.
+/// Advice for a tensor that is missing in a file of another program, which may keep one of several
+/// equal tensors; "" if that cannot be the reason. `shape`: null if unknown.
 std::string tied_hint(const SafetensorsFile& file, const std::vector<std::uint64_t>* shape) {
   constexpr std::size_t kMostNames = 3;
   std::string names;
@@ -141,8 +141,8 @@ void ModelReader::commit() {
 }
 
 namespace {
-/// For a handler of `e`: the same error with the name of the file, unless it has it, as that of a
-/// tensor has.
+/// For a handler of `e`: the same error with the name of the file, unless the text has the name, as
+/// errors of tensors do.
 template <class E>
 [[noreturn]] void rethrow_named(const E& e, const SafetensorsFile& file) {
   const std::string what = e.what();

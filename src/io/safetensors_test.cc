@@ -1,4 +1,4 @@
-// Safetensors files: what lies where, by name, partially, beside files of other programs.
+// Safetensors files: layout, loads by name and of parts, and files of other programs.
 #include "dynet/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ std::vector<float> floats(const std::string& data) {
   std::memcpy(numbers.data(), data.data(), numbers.size() * 4);
   return numbers;
 }
-/// What follows the header.
+/// The bytes behind the header.
 std::string data_of(const std::string& text) {
   std::uint64_t n = 0;
   std::memcpy(&n, text.data(), 8);
@@ -309,7 +309,7 @@ TEST_F(SafetensorsTest, NamesAndTextThatCannotBe) {
   EXPECT_THROW(device.save(p), IoError);
 }
 
-/// The header grows beyond the room that was left for it; the numbers move.
+/// The header grows beyond its spare room; the numbers move.
 TEST_F(SafetensorsTest, ManySavesMetadataAndAppending) {
   ParameterCollection model;
   std::vector<Parameter> p;
@@ -392,7 +392,7 @@ TEST_F(SafetensorsTest, TheFormatOfAnyFile) {
   EXPECT_THROW(load_dynet_model(folder_.file("none.txt"), &model), IoError);
 }
 
-/// Values are those that a program means, whatever decay is pending.
+/// Values are effective values, whatever decay is pending.
 TEST_F(SafetensorsTest, DecayAndGradients) {
   ParameterCollection model(0.5F);
   const Parameter p = model.add_parameters({2, 2}, ParameterInitConst(1), "p");

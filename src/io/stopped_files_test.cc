@@ -1,4 +1,4 @@
-// Files that take long are stopped: what was there stays.
+// Slow work on files is stopped: old files and models stay.
 
 #include <gtest/gtest.h>
 

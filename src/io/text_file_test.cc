@@ -467,7 +467,7 @@ TEST_F(TextFileTest, FilesThatAKilledProcessLeftForbidNothing) {
   EXPECT_NE(content(), "");
 }
 
-/// A file of a saver that is gone is removed, one that is being written is not.
+/// A file of a saver that is gone is removed, a file being written is not.
 TEST_F(TextFileTest, AbandonedFilesAreRemoved) {
   const std::string abandoned = file + ".tmp.0123456789abcdef";
   std::ofstream(abandoned) << "stale";
@@ -487,8 +487,8 @@ TEST_F(TextFileTest, AbandonedFilesAreRemoved) {
   EXPECT_NE(content(), "all");
 }
 
-/// Killed at any moment of saving over an old file: the file is the old or the new one, and nothing
-/// stays beside it for longer than until the next save.
+/// Killed at any moment of a save over an old file: the file is the old or the new one, and any
+/// file left beside it is gone after the next save.
 TEST_F(TextFileTest, KilledSaversLeaveNothingBehind) {
   ParameterCollection model;
   const Parameter p = model.add_parameters({20000}, ParameterInitConst(1));
@@ -509,7 +509,7 @@ TEST_F(TextFileTest, KilledSaversLeaveNothingBehind) {
     ASSERT_NO_THROW(TextFileLoader(file).populate(model));
     left += files_in_folder() - 1;
   }
-  // Only one that was about to take the place of the old one can be left.
+  // A file can stay only if its saver was about to replace the old one.
   std::printf("files beside the model after %d kills: %zu\n", 60, left);
   EXPECT_LE(left, 30U);
   save(model);
@@ -564,7 +564,7 @@ TEST_F(TextFileTest, DoublesComeBackExactly) {
       ASSERT_EQ(gradient[i], values[i]);
     }
   }
-  // What a float cannot hold is refused, and nothing is changed.
+  // A number that no float can hold is refused, and nothing is changed.
   ParameterCollection narrow;
   const Parameter f = narrow.add_parameters(d, ParameterInitConst(7));
   EXPECT_THROW(TextFileLoader(file).populate(narrow), IoError);

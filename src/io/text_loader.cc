@@ -85,7 +85,7 @@ TextFileLoader::~TextFileLoader() = default;
 
 namespace {
 
-/// What a file has for a collection: entries in the order of the file, and their objects.
+/// The part of a file for a collection: entries in the order of the file, and their objects.
 class CollectionReader {
  public:
   CollectionReader(TextParser& parser, const ParameterCollection& model, const std::string& prefix)
@@ -143,8 +143,8 @@ class CollectionReader {
     TextObject object;
   };
 
-  /// A file of DyNet 2.1 of a builder's collection has nothing of what the builder made beside it.
-  /// Where the file is that of a larger model, it has that elsewhere.
+  /// A DyNet 2.1 file of a builder's collection lacks the parameters that the builder made beside
+  /// the collection. A file of a larger model has them elsewhere.
   bool has_only_own(const ParameterCollection& model) {
     if (detail::ModelAccess::state(model).beside.empty()) {
       return false;
@@ -175,7 +175,7 @@ class CollectionReader {
     }
     parser_.skip();
   }
-  /// Some names and shapes may be those of other parameters; all of them are not.
+  /// Some names and shapes may be of other parameters by chance, but not all of them.
   void drop_what_is_not_above() {
     std::vector<Wanted>& above = lists_[kAbove];
     if (std::any_of(above.begin(), above.end(),

@@ -69,10 +69,10 @@ bool parse_whole(std::string_view text, T& value) {
   return error == std::errc() && rest == end;
 }
 
-/// What may be between words, and at the ends of lines.
+/// Characters between words, and at the ends of lines.
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/// The next word of a line, which is taken off; empty where there is none.
+/// Takes the next word off a line; empty if there is none.
 std::string_view next_word(std::string_view& rest) {
   const char* const begin = rest.data();
   const char* const end = begin + rest.size();
@@ -156,7 +156,7 @@ bool TextParser::next(TextObject& object) {
   // Files of DyNet 2.0 have no flag, and always a gradient.
   has_gradient_ = !has_flag_ || fields[4] == "FULL_GRAD";
   const std::int64_t count = object.dim.elements();
-  // Two characters is the least that a number takes: nothing is allocated for what cannot be there.
+  // A number takes at least two characters: nothing is allocated for numbers that cannot be there.
   if (count > static_cast<std::int64_t>((text_.size() - position_) / 2)) {
     fail(header_at_,
          "the shape " + to_string(object.dim) + " has more numbers than the rest of the file");
@@ -252,9 +252,10 @@ bool TextParser::has_usual_bytes(std::size_t bytes) const {
   return bytes == usual_bytes(count_) * (has_gradient_ ? 2 : 1);
 }
 
-/// The header's bytes are those of the lines, or what DyNet 2.1 declares for so many numbers. Who
-/// edits a file by hand does not count white space: it counts as one space after each number
-/// (`tight`). But where lines of the right length have more of it, a digit became a space.
+/// The header's bytes are the bytes of the lines, or the bytes that DyNet 2.1 declares for so many
+/// numbers. A person who edits a file by hand does not count white space, so `tight` counts one
+/// space after each number. But if lines of the right length have more white space, a digit became
+/// a space.
 void TextParser::check_bytes(std::size_t begin, std::size_t tight) const {
   const std::size_t bytes = position_ - begin;
   const bool is_lost = bytes == declared_bytes_ && tight != bytes;

@@ -1,4 +1,4 @@
-// What a text file may look like, and what errors say about it.
+// The accepted forms of text files, and the texts of errors.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -35,7 +35,7 @@ TEST_F(TextParserTest, WhiteSpaceIsFree) {
           "#LookupParameter# /e {1,2} 33 ZERO_GRAD\r\n" + numbers + "\r\n",
       " #Parameter#  /w\t{2}  33   ZERO_GRAD \n +1.00000000e+00  +2.00000000e+00  \n" + two +
           "\t+1.00000000e+00\t+2.00000000e+00\n",
-      one + "1 2\n" + two + " 1  2e0\n",  // the bytes are those of before
+      one + "1 2\n" + two + " 1  2e0\n",  // the bytes of the lines before
       "#Parameter# /w {2} 5 ZERO_GRAD\n1   2\n" + two + numbers + "\n"};  // or right
   for (const std::string& text : files) {
     write(text);

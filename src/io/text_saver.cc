@@ -26,8 +26,8 @@ namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 16;
 
-/// A number as text: as many digits as bring the same number back. "+1.00000000e+00 " for a float,
-/// as printf("%+.8e "); "+1.0000000000000000e+00 " for a double. Lives on the stack.
+/// A number as text, with enough digits to read the same number back. "+1.00000000e+00 " for a
+/// float, as printf("%+.8e "); "+1.0000000000000000e+00 " for a double. Lives on the stack.
 class Word {
  public:
   template <class T>
@@ -70,7 +70,7 @@ std::size_t line_bytes(const Tensor& t, double scale) {
   return bytes;
 }
 
-/// The name of a file that text is to be appended to. ValueError where safetensors are in it.
+/// The name of a file to append text to. ValueError for a file of safetensors.
 std::string text_only(const std::string& name) {
   std::array<char, io::kLengthBytes + 1> begin{};
   std::ifstream(name, std::ios::binary).read(begin.data(), begin.size());
@@ -83,7 +83,7 @@ std::string text_only(const std::string& name) {
 
 }  // namespace
 
-/// The new file and what is yet to be written to it.
+/// The new file, and text yet to be written to it.
 struct TextFileSaver::File {
   File(const std::string& name, bool append) : file(append ? text_only(name) : name, append) {
     buffer.reserve(kBufferBytes + 64);
@@ -136,8 +136,8 @@ struct TextFileSaver::File {
   int exceptions = std::uncaught_exceptions();
 };
 
-/// What a program writes to `datastream`: it goes to the file like everything else. With the
-/// stream's errors as exceptions, they are those of the file.
+/// Text that a program writes to `datastream`, on its way to the file. The stream has exceptions
+/// enabled, so errors of the file are thrown.
 struct TextFileSaver::Stream : std::streambuf {
   explicit Stream(const std::unique_ptr<File>& to) : file(to), stream(this) {
     stream.exceptions(std::ios::badbit);

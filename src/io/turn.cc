@@ -1,4 +1,5 @@
-// Between the order of parameters (first axis fastest) and that of files (last axis fastest).
+// Between the order of parameters (first axis fastest) and the order of files (last axis fastest).
+// Example: {2,3} in memory is a0 b0 a1 b1 a2 b2, in a file a0 a1 a2 b0 b1 b2.
 
 #include <algorithm>
 #include <cstring>
@@ -34,10 +35,9 @@ void transpose(const T* from, std::int64_t from_stride, T* to, std::int64_t to_s
   }
 }
 
-/// One tensor with axes d[0..nd), or the part of it with indices from `begin` on, `count` of them,
-/// of the first axis; that part is all there is in the file's order. With the first and the last
-/// axis fixed, the others count through all places; between those two a transposition does the
-/// work.
+/// One tensor with axes d[0..nd), or its part with `count` indices of the first axis from `begin`
+/// on; the array in the file's order has only that part. For fixed first and last axes, the other
+/// axes count through all places; a transposition turns these two.
 template <class T>
 void turn_part(Order order, const unsigned* d, unsigned nd, std::int64_t begin, std::int64_t count,
                const T* from, T* to) {

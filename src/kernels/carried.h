@@ -1,6 +1,8 @@
 #pragma once
 
-// Sums of many numbers in one place, for loops that know how often they add (long_sums.h).
+// Sums of many numbers in one place, for loops that count their additions (long_sums.h). Example:
+// after each kMostTerms additions a float of the result moves to a double in `memory` and becomes
+// 0.
 
 #include <algorithm>
 #include <cstdint>
@@ -37,7 +39,7 @@ class CarriedSum {
   }
   /// Whether memory has not all of it.
   [[nodiscard]] bool is_carried() const { return is_carried_; }
-  /// Leaves in memory what the sums are.
+  /// Writes the complete sums to memory.
   void settle() {
     if (is_carried_) {
       const double* const sums = this->sums();

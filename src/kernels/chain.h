@@ -1,17 +1,18 @@
 #pragma once
 
-// The recursion over the steps of a chain, and its adjoint, for both devices of the CPU: they
-// differ in how they do one step (chain_step.h).
+// The recursion over the steps of a chain, and its adjoint, for both devices of the CPU. Each
+// device has its own code for one step (chain_step.h).
 //
-// `before` keeps what arrives at each state without the emission there. So the adjoint needs no
-// second recursion: of what arrives at state i, the share that came from state j is
-// exp(before_j + emission_j + transition_ij - before_i), which is never above 1, and a gradient
-// goes back along the same shares.
+// The *arriving score* of a state is ln of the sum of exp (kSum), or the maximum (kBest), of the
+// scores of all paths to that state, without the emission there; `before` keeps the arriving
+// scores. So the adjoint needs no second recursion: the share of state j in the score of state i is
+// exp(before_j + emission_j + transition_ij - before_i), never above 1, and gradients go back by
+// the same shares. Example: with two predecessors of equal score each share is 0.5.
 //
-// Sums grow with the steps, and with them their rounding. So before each step the largest of what
-// arrives is subtracted, and for kSum summed up in double: `before` is what arrives in a step
-// beside that, which backward finds again from the row before. So it is for kBest; the score of a
-// path is added up in double.
+// Sums grow with the steps, and their rounding with them. So before each step the largest score is
+// subtracted, and for kSum the subtracted numbers are summed up in double. `before` lacks these
+// numbers; backward finds each again from the row before. kBest subtracts too, and adds up the
+// score of the path in double.
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +31,7 @@
 
 namespace dynet::kernels {
 
-/// An operand of a chain, example by example; null where it is absent. Lives on the stack.
+/// An operand of a chain, example by example; null if absent. Lives on the stack.
 class ChainCursor {
  public:
   ChainCursor(const Operand& o, std::int64_t n) {
@@ -64,8 +65,8 @@ struct ChainExample {
   std::int64_t length;  ///< steps that count
 };
 
-/// The chains of one call. Steps: PlainSteps, or what has the same functions. Lives on the stack of
-/// one thread, whose memory it uses.
+/// The chains of one call. Steps: PlainSteps, or a type with the same functions. Lives on the stack
+/// of one thread, whose memory it uses.
 template <class T, class Steps>
 class ChainWalk {
  public:
@@ -149,12 +150,11 @@ class ChainWalk {
   [[nodiscard]] ChainStep<T> step(const ChainExample<T>& x) const {
     return {n_, sources_, c_.is_band, a_, x.transitions};
   }
-  /// What arrives at step t, with its emissions. The largest is made 0; returned is what was
-  /// subtracted.
+  /// Arriving scores at step t, with emissions, less the largest. Returns the subtracted number.
   double arrive(const ChainExample<T>& x, std::int64_t t, const T* end = nullptr) const {
     return static_cast<double>(Steps::arrive(x.before + t * n_, x.emissions + t * n_, end, n_, a_));
   }
-  /// What arrives at the last step, with the end.
+  /// Arriving scores at the last step, with emissions and the end.
   double leave(const ChainExample<T>& x) const { return arrive(x, x.length - 1, x.end); }
   [[nodiscard]] double sum_of_last() const {
     double total = 0.0;
@@ -191,7 +191,7 @@ class ChainWalk {
     }
     return best;
   }
-  /// Where the transition to state i stands; below 0 where there is none.
+  /// The place of the transition to state i; below 0 if there is none.
   [[nodiscard]] std::int64_t place(std::int64_t i, std::int64_t from) const {
     const std::int64_t k = c_.is_band ? i - from : from;
     return k >= 0 && k < sources_ ? i + k * n_ : -1;
@@ -220,7 +220,7 @@ class ChainWalk {
       Steps::add(row, n_, to);
     }
   }
-  /// From the end to the start, with the gradient of what arrives at each state.
+  /// From the end to the start, with the gradients of the arriving scores.
   void pull(const ChainExample<T>& x) {
     leave(x);
     const T scale = x.d_value / static_cast<T>(sum_of_last());
@@ -259,7 +259,7 @@ class ChainWalk {
   std::int64_t n_, steps_, sources_;
   std::int64_t room_;    ///< before each of the rows below, for ChainStep::is_band
   T *a_, *g_, *next_g_;  ///< rows of n_ numbers in the thread's memory
-  // What several examples or steps add to.
+  // Gradients to which several examples or steps add.
   CarriedSum<T> to_emissions_{scratch<0>()}, to_transitions_{scratch<1>()};
   CarriedSum<T> to_start_{scratch<2>()}, to_end_{scratch<3>()};
 };

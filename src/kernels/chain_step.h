@@ -10,39 +10,39 @@
 
 namespace dynet::kernels {
 
-/// State i of a step has `sources` predecessors in the step before: number k is state k, or, where
-/// `is_band`, state i - k. Then as many elements as there are sources, less one, stand before `a`:
-/// -inf, for the states that do not exist.
+/// State i of a step has `sources` predecessors in the step before: number k is state k, or state i
+/// - k if `is_band`. For a band, sources - 1 elements of -inf stand before `a`, for the states that
+/// do not exist.
 template <class T>
 struct ChainStep {
   std::int64_t states, sources;
   bool is_band;
-  const T* a;  ///< {states}: what arrives at the predecessors, with their emissions
+  const T* a;  ///< {states}: arriving scores of the predecessors, with emissions
   const T* w;  ///< {states,sources}: transitions
 
   [[nodiscard]] DYNET_DEVICE_FN std::int64_t source(std::int64_t i, std::int64_t k) const {
     return is_band ? i - k : k;
   }
-  /// What arrives at state i from predecessor k.
+  /// The score of the paths to state i through predecessor k.
   [[nodiscard]] DYNET_DEVICE_FN T through(std::int64_t i, std::int64_t k) const {
     return a[source(i, k)] + w[i + k * states];
   }
 };
 
-/// What is subtracted before exponentials are taken: nothing where that would give NaN.
+/// The number to subtract before exponentials are taken: 0 if `v` would give NaN.
 template <class T>
 [[nodiscard]] DYNET_DEVICE_FN T finite_or_zero(T v) {
   return std::isfinite(v) ? v : T{0};
 }
-/// In the order where NaN is the largest.
+/// Larger, in an order with NaN as the largest.
 template <class T>
 [[nodiscard]] DYNET_DEVICE_FN bool is_better(T v, T than) {
   return v > than || (v != v && than == than);
 }
 
-// One state of a step: ChainStep, or what has the same functions.
+// One state of a step: ChainStep, or a type with the same functions.
 
-/// ln sum_k exp(what arrives from predecessor k).
+/// ln sum_k exp(score through predecessor k).
 template <class T, class Step>
 [[nodiscard]] DYNET_DEVICE_FN T sum_at(const Step& step, std::int64_t i) {
   T top = -std::numeric_limits<T>::infinity();
@@ -57,7 +57,7 @@ template <class T, class Step>
   }
   return top + std::log(total);
 }
-/// The largest of what arrives.
+/// The largest score through a predecessor.
 template <class T, class Step>
 [[nodiscard]] DYNET_DEVICE_FN T best_at(const Step& step, std::int64_t i) {
   T best = -std::numeric_limits<T>::infinity();
@@ -75,8 +75,8 @@ template <class T, class Step>
 
 /// The plainest way to say a step.
 struct PlainSteps {
-  /// a = before + emissions, and + end unless it is null, less its largest number that is no NaN;
-  /// returned is what was subtracted: 0 for an infinite one.
+  /// a = before + emissions, and + end unless null, less the largest number that is not NaN.
+  /// Returns the subtracted number: 0 for an infinite one.
   template <class T>
   static T arrive(const T* before, const T* emissions, const T* end, std::int64_t n, T* a) {
     T top = -std::numeric_limits<T>::infinity();
@@ -112,8 +112,8 @@ struct PlainSteps {
       y[i] = best_at<T>(step, i);
     }
   }
-  /// The gradients of sum(): to `da` and, unless it is null, to `dw` exp(a_source + w_ik - y_i)
-  /// dy_i is added. Where `is_band`, the places before `da` are written as well.
+  /// The gradients of sum(): adds exp(a_source + w_ik - y_i) dy_i to `da` and, unless null, to
+  /// `dw`. If `is_band`, the places before `da` are written too.
   template <class T>
   static void pull(const ChainStep<T>& step, const T* y, const T* dy, T* da, T* dw) {
     for (std::int64_t k = 0; k < step.sources; ++k) {

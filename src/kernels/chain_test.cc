@@ -1,5 +1,5 @@
-// Chains: the float device against the one in double, on every target, in one block and in several;
-// what is done in double is compared with all paths, one by one, in tests/oracle.
+// Chains: the float device against the double device, on every target, in one block and in several;
+// tests/oracle compares the double device with all paths, one by one.
 
 #include "dynet/ext/chain.h"
 
@@ -69,7 +69,7 @@ class ChainPair {
     cpu_kernels().chain(chain(&OperandPair::in_float, 0, has_gradients), direction);
     double_kernels().chain(chain(&OperandPair::in_double, 1, has_gradients), direction);
   }
-  /// Paths of floats and doubles are one, as no two of their scores are close.
+  /// Floats and doubles have equal paths, as no two scores of paths are close.
   [[nodiscard]] bool has_one_path() const { return paths_of_[0] == paths_of_[1]; }
   void set_path(std::mt19937& random) {
     for (std::size_t i = 0; i < room(); ++i) {

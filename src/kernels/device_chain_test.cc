@@ -1,5 +1,5 @@
-// Chains on CUDA against those of the CPU. Built with -DDYNET_CUDA=ON; skipped, and says so, where
-// there is no device.
+// Chains on CUDA against chains on the CPU. Built with -DDYNET_CUDA=ON; skipped, with a message,
+// without a device.
 
 #include "kernels/device_chain.h"
 
@@ -53,7 +53,7 @@ constexpr unsigned kStates = 150;  // more than a block has threads
 constexpr unsigned kSteps = 7;
 constexpr std::int64_t kExamples = 3;
 
-/// What a call is given.
+/// The options of a call.
 struct Case {
   ext::Paths paths = ext::Paths::kSum;
   unsigned band = 0;  ///< 0: none
@@ -131,7 +131,8 @@ class Operands {
   const ext::Operand& make(const Dim& dim, std::int64_t examples) {
     return made_.emplace_back(std::make_unique<Shared>(dim, examples, random_))->operand();
   }
-  /// More than all steps, some, and less than the one that is left; one for all: some.
+  /// Lengths of the examples: more than all steps, some, and below the least of one step; a shared
+  /// length: some.
   void set_lengths() {
     constexpr float kLengths[kExamples] = {kSteps + 1.5F, 3.7F, 0.2F};
     chain_.lengths = make({1}, steps_count_);
@@ -139,9 +140,9 @@ class Operands {
       chain_.lengths.data<float>()[e] = kLengths[steps_count_ == 1 ? 1 : e];
     }
   }
-  /// From every third state a path only stays, and at even steps every fifth one does not exist.
-  /// Where examples have emissions or starts of their own, the second of them has no path, nor has
-  /// the third one, should more than its first step be read.
+  /// From every third state a path only stays, and at even steps every fifth state does not exist.
+  /// If examples have emissions or starts of their own, the second example has no path; nor has the
+  /// third one if more than its first step is read.
   void take_away() {
     take_transitions_away();
     for (std::int64_t e = 0; e < steps_count_; ++e) {
@@ -174,8 +175,8 @@ class Operands {
       }
     }
   }
-  /// Given paths that a band has, that go beyond a band of 1, and that go back, which no band has.
-  /// Without lengths they are shorter than the chain.
+  /// Given paths: inside a band, beyond a band of 1, and back, which no band has. Without lengths
+  /// the paths are shorter than the chain.
   void set_paths() {
     const bool is_given = of_.paths == ext::Paths::kGiven;
     const unsigned places = is_given && !of_.has_lengths ? kSteps - 2 : kSteps;
@@ -199,7 +200,7 @@ class Operands {
   ext::Chain chain_;
 };
 
-/// What a call leaves in its operands.
+/// The results of a call.
 struct Computed {
   std::vector<float> numbers;
   std::vector<std::uint32_t> path;
@@ -223,8 +224,8 @@ Computed computed(const Case& of, bool on_device) {
 }
 
 /// Equal infinities are equal: a path that does not exist scores -inf. No number of these chains is
-/// NaN, as no number is +inf and nothing is subtracted from -inf; so NaN is a mistake even where
-/// both sides have it.
+/// NaN, as no number is +inf and nothing is subtracted from -inf; so NaN is a mistake even on both
+/// sides.
 bool is_near(float found, float wanted) {
   return !std::isnan(found) &&
          dynet::testing::relative_error(static_cast<double>(found), static_cast<double>(wanted)) <=

@@ -1,8 +1,8 @@
 // The plain scalar device in double: the oracle. Everything here is meant to be obviously right;
 // speed does not matter.
 //
-// What is written is first set to zero where it is fresh, and then only added to. So results that
-// are summed over, or visited twice, need no care.
+// Fresh results are first set to zero, and then only added to. So results that are summed over, or
+// visited twice, need no care.
 
 #include <algorithm>
 #include <cmath>
@@ -40,7 +40,7 @@ bool is_fresh(const Operand& y, std::int64_t e, Write write) {
   return block->fresh;
 }
 
-/// Example e of what is written, ready to be added to.
+/// Example e of a result, ready to be added to.
 double* begin_write(const Operand& y, std::int64_t e, Write write = Write::kAsBlocks) {
   auto* to = y.example<double>(e);
   const bool is_first_visit = y.examples != 1 || e == 0;

@@ -1,4 +1,4 @@
-// What ext/kernels.h and ext/memory.h offer on top of what a device implements.
+// The functions of ext/kernels.h and ext/memory.h that devices do not implement.
 
 #include <cstddef>
 #include <memory>

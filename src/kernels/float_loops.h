@@ -1,9 +1,9 @@
 #pragma once
 
-// The loops over floats in a row that the SIMD files offer, as a table for the target in use.
+// The loops over floats in a row of the SIMD files, as a table for the target in use.
 //
-// All lengths are in elements; strides too. `store`: results replace what is there, else they are
-// added to it. Sources and destinations do not overlap.
+// Lengths and strides are in elements. `store`: results replace the numbers there; else results are
+// added. Sources and destinations do not overlap.
 
 #include <cstdint>
 
@@ -14,7 +14,7 @@
 
 namespace dynet::kernels {
 
-/// Factors of the same sizes and strides as those of a Gemm.
+/// Factors of the same sizes and strides as the factors of a Gemm.
 struct GemmFactors {
   const float* a;
   const float* b;
@@ -31,15 +31,16 @@ struct Gemm {
   float* c;
   std::int64_t ldc;
   bool store;
-  const float* start;  ///< {m}: what each column starts from where `store`; null: zeros
-  /// Where not null, it gets the squared norm that c then has, or a NaN where that was not counted.
+  const float* start;  ///< {m}: the start of each column if `store`; null: zeros
+  /// If not null, gets the squared norm of c after the product, or a NaN if the norm was not
+  /// counted.
   double* squared_norm;
   /// Further products, which are added: a walk of inner products then adds up its lanes once for
   /// all.
   const GemmFactors* more = nullptr;
   std::int64_t more_count = 0;  ///< kMostMore at most; 0 unless a_transposed and b_row == 1
-  /// Laid out as c: each result is multiplied by its number before it is stored or added. Null: by
-  /// nothing. Not where a_transposed.
+  /// Laid out as c: each result is multiplied by its number before the store or addition. Null: not
+  /// multiplied. Must be null if a_transposed.
   const float* factor = nullptr;
   static constexpr std::int64_t kMostMore = 3;
 };
@@ -64,7 +65,7 @@ struct FloatLoops {
 
   /// Uniform in [low, low + width).
   void (*uniform)(float low, float width, const PhiloxKey& key, float* y, std::int64_t n);
-  /// `value` where the draw is below `threshold`, else 0.
+  /// `value` if the draw is below `threshold`, else 0.
   void (*bernoulli)(std::uint32_t threshold, float value, const PhiloxKey& key, float* y,
                     std::int64_t n);
   void (*gumbel)(float location, float scale, const PhiloxKey& key, float* y, std::int64_t n);

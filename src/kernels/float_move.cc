@@ -114,7 +114,7 @@ void move_row(const Axis& a, float scale, const float* from, float* to, bool sto
   }
 }
 
-/// `store` only where nothing is summed.
+/// `store` only if nothing is summed.
 void move_box(const Axes& axes, float scale, const float* from, float* to, bool store) {
   const FloatLoops& loops = float_loops();
   if (axes.count == 0) {
@@ -150,7 +150,7 @@ void move_box(const Axes& axes, float scale, const float* from, float* to, bool 
   }
 }
 
-/// As move_box, but of what is there and what comes the larger one stays.
+/// As move_box, but the larger of the old and the new number stays.
 void move_largest(const Axes& axes, float scale, const float* from, float* to) {
   if (axes.count == 0) {
     *to = larger(*to, scale * *from);
@@ -228,7 +228,7 @@ class Mover {
   }
 
  private:
-  /// Made anew each time: a copy would wait for what was just written. Without axis `but`.
+  /// Made anew each time: a copy would wait for the latest writes. Without axis `but`.
   void add_box(Axes& axes, unsigned but = Move::kPerExample) const {
     for (unsigned k = 0; k < m_.box.nd; ++k) {
       if (k != but) {
@@ -255,8 +255,8 @@ class Mover {
       move_one(axes, x_.at() + m_.from_offset, y_.at() + m_.to_offset, store);
     }
   }
-  /// Runs of examples are one more axis. Merged nodes mostly have runs of one, whose axes are all
-  /// the same.
+  /// Runs of examples are one more axis. Most runs of merged nodes have one example, and equal
+  /// axes.
   void run_together() {
     if (n_ == 0) {
       return;
@@ -289,7 +289,7 @@ class Mover {
     }
     sum.settle();
   }
-  /// Each example, or each row of it, has an offset of its own.
+  /// Each example, or each row of an example, has an offset of its own.
   void run_by_index() {
     const unsigned axis = m_.index_axis;
     const bool by_row = axis < m_.box.nd;
@@ -374,7 +374,7 @@ class Mover {
     for_each_list([&](const unsigned* list) { places.forget(list, rows); });
     return meets;
   }
-  /// What stands in the places of a box.
+  /// Adds one box through MeetingPlaces.
   void carry_box(const Axes& axes, MeetingPlaces& places, const float* from, float* to) const {
     const bool is_even = axes.count > 0 && axes.axis[0].to == 1;
     for_each_row(axes, is_even ? 1 : 0, from, to, [&](const float* /*from*/, float* at) {
@@ -382,8 +382,8 @@ class Mover {
     });
   }
 
-  /// Whether the elements that share an index lie apart, while those of neighbouring indices may
-  /// lie together. Sums keep their order: each place gets its terms in the order of the rows.
+  /// Whether elements with one index lie apart, while elements of neighbouring indices may lie
+  /// together. Sums keep their order: each place gets its terms in the order of the rows.
   [[nodiscard]] static bool lies_scattered(const Axes& axes, std::int64_t rows) {
     const bool is_even = axes.count > 0 && axes.axis[0].from == 1 && axes.axis[0].to == 1;
     return rows > 1 && axes.count > 0 && !axes.empty && !axes.sums && !is_even;
@@ -414,7 +414,7 @@ class Mover {
     for (unsigned k = 0; k < m_.box.nd; ++k) {
       count *= m_.box.d[k];
     }
-    // Before anything is added, what is stored to is set to -0, which any number replaces.
+    // Stored results are first set to -0, which any number replaces.
     const auto add = [&](Cursor& x, Cursor& y, bool clears) {
       Cursor index(m_.index, n_);
       const auto scale = static_cast<float>(m_.scale);

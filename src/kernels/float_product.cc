@@ -1,9 +1,10 @@
-// Products of operands: which examples go into one matrix product, and where operands in several
-// blocks are copied together.
+// Products of operands: the choice of examples for one matrix product, and of operands in several
+// blocks to copy together.
 //
 // A shared left operand makes one product of all examples' columns. Blocks too short for a product
 // of their own are gathered into scratch, a chunk of columns at a time, and results are scattered
-// to their blocks in order, stored or added as each says.
+// to their blocks in order, stored or added as each block says. Example: 64 examples of a vector
+// {n}, in 64 blocks, become one product with a right operand {n,64}.
 
 #include "float_product.h"
 
@@ -19,7 +20,7 @@
 namespace dynet::kernels {
 namespace {
 
-/// Columns gathered at once: enough for the full speed of a product; more where they are short,
+/// Columns gathered at once: enough for the full speed of a product; more if the columns are short,
 /// since each chunk goes through the other operand, or the result, once.
 constexpr std::int64_t kLeastChunk = 128;
 constexpr std::int64_t kMostChunk = 1024;
@@ -32,8 +33,8 @@ thread_local Scratch right_scratch;
 thread_local Scratch result_scratch;
 thread_local Scratch sum_scratch;
 
-/// What a product counts as where products are added to one result: so many of them have as many
-/// roundings as the terms that a sum may have.
+/// The terms that a product counts as, if products are added to one result: so many products have
+/// as many roundings as the terms that a sum may have.
 constexpr std::int64_t kTermsOfProduct = 2;
 
 /// Distance of columns in scratch: whole vectors, and not the multiples of 4 KB that compete for
@@ -85,8 +86,8 @@ std::int64_t chunk(std::int64_t rows, std::int64_t each) {
   return std::max<std::int64_t>(1, columns / each);
 }
 
-/// How many of the next `left` examples to do at once: those of a long run, or at most `most` that
-/// end before the next long run.
+/// The number of the next `left` examples to do at once: the examples of a long run, or at most
+/// `most` that end before the next long run.
 std::int64_t next_part(Cursor x, Cursor y, std::int64_t left, std::int64_t each,
                        std::int64_t most) {
   std::int64_t n = 0;
@@ -226,7 +227,7 @@ void product_by_example(Gemm& g, const Operand& a, const Operand& b, const Opera
       g.c = to.at() + e * to.stride();
       float_loops().gemm(g);
     }
-    sum.added(kTermsOfProduct);  // m is 1 where the result does not step
+    sum.added(kTermsOfProduct);  // m is 1 if the result does not step
   };
   for_each_run(n, to, run, left_at, right_at);
   sum.settle();

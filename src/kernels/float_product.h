@@ -10,16 +10,16 @@ namespace dynet::kernels {
 /// ext::Kernels::product in float.
 void float_product(const Operand& a, bool a_transposed, const Operand& b, bool b_transposed,
                    const Operand& c, Write write);
-/// ext::Kernels::transposed_products in float, where that is one walk; else false, and nothing is
+/// ext::Kernels::transposed_products in float, if one walk can do it; else false, and nothing is
 /// done.
 [[nodiscard]] bool float_transposed_products(std::span<const ext::Factors> all, const Operand& c,
                                              Write write);
 /// ext::Kernels::product_with_norm in float.
 std::optional<double> float_product_with_norm(const Operand& a, const Operand& b, const Operand& c);
-/// ext::Kernels::product_times in float, where that is one walk; else false, and nothing is done.
+/// ext::Kernels::product_times in float, if one walk can do it; else false, and nothing is done.
 [[nodiscard]] bool float_product_times(const Operand& a, const Operand& b, const Operand& factor,
                                        const Operand& c);
-/// ext::Kernels::product_plus where `a` and `start` are shared by all examples.
+/// ext::Kernels::product_plus for `a` and `start` shared by all examples.
 void float_product_plus(const float* start, const Operand& a, const Operand& b, const Operand& c);
 
 }  // namespace dynet::kernels

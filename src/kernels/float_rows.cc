@@ -1,8 +1,10 @@
 // Rules over rows on the float device: the walk around the loops of the SIMD targets.
 //
-// The loops take rows whose elements lie evenly: side by side, or, where rows lie side by side, any
-// step apart. A row of several axes, or with a number repeated along it, is gathered into memory of
-// the thread, some rows at a time, and its results are scattered again.
+// The loops take rows of evenly spaced elements: side by side, or any step apart if rows lie side
+// by side. A row of several axes, or with a number repeated along it, is gathered into memory of
+// the thread, some rows at a time, and the results are scattered again. Example: rows along
+// dimension 0 of {4,3} have 4 neighbours; rows along dimension 1 have 3 elements 4 apart, and lie
+// side by side.
 
 #include "float_rows.h"
 
@@ -21,7 +23,7 @@ using ext::Rows;
 using ext::RowStream;
 using rule::Along;
 
-/// Numbers gathered at a time, about: what fits into the first cache.
+/// Numbers gathered at a time, about: the size of the first cache.
 constexpr std::int64_t kGathered = 2048;
 
 /// Calls f(number, number in the tile) for each number of a row, a run along its first axis at a
@@ -160,7 +162,7 @@ class Gathered {
     t.outer_step = along == Along::kPositions && s.row_step == 0 ? 0 : call_.rows.length;
     return t;
   }
-  /// Calls f(number, number in the tile); what all rows share is visited once.
+  /// Calls f(number, number in the tile); visits a number shared by all rows once.
   template <class F>
   void for_each_number(const RowStream& s, const RowStream& t, std::int64_t o, std::int64_t i,
                        std::int64_t count, F f) const {

@@ -59,7 +59,7 @@ class KernelsTest : public ::testing::TestWithParam<std::string> {
   std::mt19937 random_{1};
 };
 
-// Where elements are only copied or added once, the bound is one rounding; sums get
+// For elements that are only copied or added once, the bound is one rounding; sums get
 // tolerance::kSumsInFloat.
 
 TEST_P(KernelsTest, MoveWholeExamples) {
@@ -207,14 +207,14 @@ TEST_P(KernelsTest, MoveByIndexAlongAnAxis) {
         compare_moves(select, all, 1, few, 4);
         compare_moves(put, few, 4, all, 4);
         compare_moves(put, few, 4, all, 1);
-        select.to_stride[axis] = 0;  // the sum of what was chosen
+        select.to_stride[axis] = 0;  // the sum of the chosen elements
         compare_moves(select, all, 4, few, 4);
       }
     }
   }
 }
 
-/// The largest of what meets, and of what was there: in order, by rows, by lists.
+/// The largest of all terms and the old number: in order, by rows, by lists.
 TEST_P(KernelsTest, MoveTakesTheLargest) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float infinity = std::numeric_limits<float>::infinity();

@@ -1,7 +1,7 @@
 #pragma once
 
-// Loops along the lines of a tensor: all elements of an example that differ in one index. Both
-// devices of the CPU use them, so they are written for any type of number.
+// Loops along the lines of a tensor: all elements of an example that differ in one index. Written
+// for any type of number, as both devices of the CPU use the loops.
 
 #include <algorithm>
 #include <bit>
@@ -54,7 +54,7 @@ void scan_example(const Lines& lines, ext::ScanFrom from, const T* x, T* y, bool
 }
 
 /// Running sums of lines whose elements lie side by side, some lines at a time: each sum waits for
-/// the one before, those of other lines do not.
+/// the sum before in its line, not for sums of other lines.
 template <class T>
 void scan_even_lines(std::int64_t count, std::int64_t length, ext::ScanFrom from, const T* x, T* y,
                      bool store) {
@@ -108,8 +108,8 @@ void scan_lines(unsigned axis, ext::ScanFrom from, const Operand& x, const Opera
 
 // ---- the largest -------------------------------------------------------------------------------
 
-/// What is sorted: the smaller it is, the earlier an element comes. NaN comes first; zeros of both
-/// signs are equal; of equal ones the first comes first.
+/// The sort key: elements with smaller ranks come earlier. NaN comes first; zeros of both signs are
+/// equal; of equal elements the first comes first.
 template <class T>
 struct Rank;
 template <>
@@ -141,8 +141,8 @@ void rank_all(const T* x, std::int64_t step, std::int64_t count, typename Rank<T
   }
 }
 
-/// The first ranks of a line, as many as there are from `ranks` to `end`, in some order. A heap has
-/// the last of them at its top: nearly all elements are seen by one comparison not to come before.
+/// The first ranks of a line, `end` - `ranks` of them, in some order. A heap has the last of them
+/// at its top: for nearly all elements one comparison shows that they come later.
 template <class T>
 void select_few(const T* x, std::int64_t step, std::int64_t length, typename Rank<T>::Type* ranks,
                 typename Rank<T>::Type* end) {

@@ -130,7 +130,7 @@ TEST_P(LinesTest, ScansOfManyLinesByHand) {
   }
 }
 
-/// 2^24 + 1 + 1 is 2^24 where sums are floats.
+/// In float sums, 2^24 + 1 + 1 is 2^24.
 TEST_P(LinesTest, ScansKeepTheirSumsInDouble) {
   const Tensor<float> x({3}, {0x1p24F, 1.0F, 1.0F});
   const Tensor<float> y({3}, {0, 0, 0});
@@ -215,7 +215,7 @@ TEST_P(LinesTest, SelectsTheLargest) {
   check(0.0);
 }
 
-/// Elements by an index each: taken, and put back, where several may meet.
+/// Elements by an index each: taken, and put back, with equal indices too.
 TEST_P(LinesTest, MovesByAnIndexPerElement) {
   const std::vector<std::uint32_t> places{1, 0, 2, 2, 1, 1, 0, 2, 0, 1, 2, 0};
   for (const std::int64_t n : {1, 2}) {
@@ -313,7 +313,7 @@ TEST_P(LinesTest, InverseAndDeterminantByHand) {
     const std::vector<T> exchange = of({0, 1, 1, 0});
     EXPECT_EQ(std::vector<T>(exchange.begin(), exchange.end() - 1), (std::vector<T>{0, 1, 1, 0}));
     EXPECT_TRUE(std::isnan(exchange.back()));
-    // Two of them make it positive.
+    // Two exchanges make the determinant positive.
     EXPECT_EQ(of({0, 1, 0, 0, 0, 1, 1, 0, 0}).back(), T{0});
     const std::vector<T> singular = of({1, 2, 2, 4});
     EXPECT_TRUE(std::all_of(singular.begin(), singular.end() - 1, [](T v) { return v != v; }));
@@ -332,7 +332,7 @@ TEST_P(LinesTest, MatricesInSeveralBlocks) {
       const OperandPair log_det({1}, out, random_);
       cpu_kernels().invert(x.in_float(), {}, log_det.in_float());
       double_kernels().invert(x.in_double(), {}, log_det.in_double());
-      // Of small random matrices some are nearly singular: what is compared is their determinant.
+      // Some small random matrices are nearly singular: the test compares determinants.
       const ext::Operand f = log_det.in_float();
       const ext::Operand d = log_det.in_double();
       for (std::int64_t e = 0; e < 4; ++e) {

@@ -51,7 +51,7 @@ class Tensor {
             .block_count = static_cast<std::int64_t>(blocks_.size())};
   }
   [[nodiscard]] const std::vector<float>& numbers() const { return numbers_; }
-  /// The largest error, relative to what all numbers should be.
+  /// The largest error, relative to the wanted value of all numbers.
   [[nodiscard]] double error(double wanted) const {
     dynet::testing::Worst worst;
     for (const float x : numbers_) {
@@ -100,7 +100,7 @@ TEST_P(LongSums, OfNumbersInARowAndOfColumns) {
   }
 }
 
-/// Examples that lie apart, or with a step between the numbers, are added one by one.
+/// Examples in separate blocks, or with a step between the numbers, are added one by one.
 TEST_P(LongSums, OfExamplesThatLieApart) {
   const Tensor x({3}, kMany / 4, 0.1F, Tensor::kApart);
   const Tensor y({3}, 1, 0.0F);
@@ -136,7 +136,7 @@ TEST_P(LongSums, OfWhatMeetsInOnePlaceByIndex) {
 }
 
 /// Columns of a matrix, by lists of their own or one after the other into one result, beside places
-/// that get few.
+/// with few terms.
 TEST_P(LongSums, OfColumnsByIndex) {
   constexpr unsigned kRows = 5;
   constexpr unsigned kColumns = 3000;
@@ -219,7 +219,7 @@ TEST_P(LongSums, OfProductsOverExamples) {
       if (norm.has_value()) {
         EXPECT_LE(std::abs(*norm / (6.0 * wanted * wanted) - 1.0), 2.0 * tolerance::kLongSum);
       }
-      // Matrices, whose products are added up one by one.
+      // Matrices, with products added up one by one.
       const Tensor x({4, 3}, kExamples / 4, 0.1F, how);
       const Tensor y({4, 2}, kExamples / 4, 1.0F, how);
       const Tensor z({3, 2}, 1, 7.0F, Tensor::kOne, is_fresh);

@@ -1,6 +1,6 @@
 #pragma once
 
-// Moves by index: several indices of a list may be one, and then their terms meet in one place.
+// Moves by index: equal indices in a list add several terms to one place.
 
 #include <algorithm>
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace dynet::kernels {
 
-/// How often a place is added to, by index, and doubles to which those with many terms are carried
-/// over (carried.h), one for each number of the result. Lives for one call, in memory of the
-/// thread.
+/// The number of additions to each place, by index, and doubles to which places with many terms are
+/// carried over (carried.h), one for each number of the result. Lives for one call, in memory of
+/// the thread.
 class MeetingPlaces {
  public:
   /// `size`: numbers of the result.
@@ -35,7 +35,7 @@ class MeetingPlaces {
     }
     return most > kMostTerms;
   }
-  /// What was counted begins at 0 again: after count(), and after the last is_full().
+  /// Sets the counts to 0: after count(), and after the last is_full().
   void forget(const unsigned* index, std::int64_t n) {
     for (std::int64_t r = 0; r < n; ++r) {
       counts()[index[r]] = 0;
@@ -57,7 +57,7 @@ class MeetingPlaces {
       from[i] = 0.0F;
     }
   }
-  /// Leaves in the result what the sums are.
+  /// Writes the complete sums to the result.
   void settle(float* result) {
     for (std::int64_t i = 0; i < size_ && is_carried_; ++i) {
       result[i] = static_cast<float>(sums()[i] + static_cast<double>(result[i]));

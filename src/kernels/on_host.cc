@@ -1,4 +1,4 @@
-// Calls of operations that compute on the host, for devices whose memory it cannot touch.
+// Calls of operations that compute on the host, for devices whose memory the host cannot touch.
 
 #include <algorithm>
 #include <cstddef>
@@ -40,7 +40,7 @@ class HostScratch final : public ScratchMemory {
   std::vector<AlignedBytes> taken_;
 };
 
-/// Copies of what a call reads and writes. Memory that stands in several operands, or twice in one,
+/// Copies of the memory that a call reads and writes. Memory in several operands, or twice in one,
 /// has one copy: a node may be two arguments of an operation, and gets the sum of two gradients.
 /// Use: note() all, copy_out(), copies_of() each, copy_in().
 class HostCopies {
@@ -98,7 +98,7 @@ class HostCopies {
     bool is_written;
     AlignedBytes copy;
   };
-  /// Neighbours stay apart, so that what is only read is not written back.
+  /// Neighbours stay apart, so that pieces that are only read are not written back.
   void join_overlapping() {
     std::sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) {
       return a.data != b.data ? a.data < b.data : a.bytes < b.bytes;

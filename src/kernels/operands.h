@@ -15,7 +15,7 @@ using ext::Block;
 using ext::Operand;
 using ext::Write;
 
-/// What absent operands read as. All its bits are zero, so it serves both number types.
+/// The value of absent operands. All its bits are zero, so both number types can read it.
 inline constexpr double kZero = 0.0;
 
 /// Elements of one example; shapes were checked when the node was built.
@@ -27,12 +27,12 @@ inline constexpr double kZero = 0.0;
   return n;
 }
 
-/// Examples of a call over two operands, where one of them may have one example beside many.
+/// Examples of a call over two operands, of which one may have a single example.
 [[nodiscard]] inline std::int64_t common_examples(const Operand& x, const Operand& y) {
   return x.examples == 1 ? y.examples : x.examples;
 }
 
-/// What Write::kMax leaves where `there` stood: NaN stays, and replaces what is none.
+/// The result of Write::kMax for the old number `there`: NaN stays, and replaces numbers.
 template <class T>
 [[nodiscard]] T larger(T there, T x) {
   return x > there || std::isnan(x) ? x : there;
@@ -52,7 +52,7 @@ class Cursor {
   [[nodiscard]] T* at() const {
     return static_cast<T*>(block_->data) + used_ * size_;
   }
-  /// Elements from one example to the next: 0 where it does not step.
+  /// Elements from one example to the next; 0 for an operand that does not step.
   [[nodiscard]] std::int64_t stride() const { return steps_ ? size_ : 0; }
   [[nodiscard]] std::int64_t size() const { return size_; }
   [[nodiscard]] bool steps() const { return steps_; }
@@ -60,7 +60,7 @@ class Cursor {
   [[nodiscard]] std::int64_t run() const {
     return steps_ ? block_->examples - used_ : std::numeric_limits<std::int64_t>::max();
   }
-  /// Whether what is written here is stored. Later visits to the same example add.
+  /// Whether a write here is a store. Later visits to the same example add.
   [[nodiscard]] bool stores(Write write) const {
     return !visited_ && (write == Write::kStore || (write == Write::kAsBlocks && block_->fresh));
   }
@@ -90,7 +90,7 @@ class Cursor {
 };
 
 /// Calls f(m) for runs of m examples, of n in all, that lie in one block of every operand; the
-/// cursors stand at the first of them. Where the result does not step, runs have one example.
+/// cursors stand at the first of them. If the result does not step, runs have one example.
 template <class F, class... Inputs>
 void for_each_run(std::int64_t n, Cursor& result, F f, Inputs&... inputs) {
   while (n > 0) {

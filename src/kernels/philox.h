@@ -17,8 +17,8 @@ inline constexpr std::uint32_t kPhiloxStep0 = 0x9E3779B9;
 inline constexpr std::uint32_t kPhiloxStep1 = 0xBB67AE85;
 inline constexpr int kPhiloxRounds = 10;
 
-/// A node's key: what does not change from element to element. The four numbers of a RandomKey are
-/// mixed into 128 bits, 64 of which are Philox's key and 64 the upper half of its counter.
+/// A node's key, equal for all elements. The four numbers of a RandomKey are mixed into 128 bits:
+/// 64 are Philox's key and 64 the upper half of its counter.
 struct PhiloxKey {
   std::uint32_t key[2];
   std::uint32_t counter[2];
@@ -71,7 +71,7 @@ inline std::array<std::uint32_t, 4> philox(const PhiloxKey& key, std::uint64_t b
 // All distributions use the upper 24 bits of a word, as a float holds no more: u = (word >> 8) /
 // 2^24.
 
-/// Bernoulli: true where (word >> 8) is below this.
+/// Bernoulli: true if (word >> 8) is below this.
 [[nodiscard]] std::uint32_t bernoulli_threshold(double probability);
 
 }  // namespace dynet::kernels

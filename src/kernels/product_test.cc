@@ -198,7 +198,7 @@ TEST_P(ProductTest, SummedResultInBlocks) {
   }
 }
 
-/// Columns of whole vectors lie side by side where they are gathered, as in their blocks.
+/// Columns of whole vectors lie side by side in scratch, as in their blocks.
 TEST_P(ProductTest, ColumnsOfWholeVectorsInBlocks) {
   for (const unsigned columns : {1U, 3U}) {
     for (const Layout& some : layouts(9)) {

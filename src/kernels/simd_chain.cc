@@ -1,5 +1,5 @@
 // Steps of the recursion over a chain on vectors: a lane has a state, so that sums and maxima over
-// its predecessors stay in registers. What they are is said plainly in chain_step.h.
+// its predecessors stay in registers. chain_step.h has the plain code of the same functions.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ HWY_INLINE void store_lanes(FloatVector v, FloatTag d, float* to, std::size_t pa
     store_part(v, d, to, part);
   }
 }
-/// What arrives from predecessor k at the states from i on.
+/// Scores through predecessor k at the states from i on.
 template <bool kBand>
 HWY_INLINE FloatVector arriving(FloatTag d, const ChainStep<float>& step, std::size_t i,
                                 std::int64_t k, std::size_t part) {
@@ -123,7 +123,7 @@ void pull(const ChainStep<float>& step, const float* y, const float* dy, float* 
       const FloatVector v =
           hn::Sub(arriving<kBand>(d, step, i, k, part), finite_or_zero(load_lanes(d, y + i, part)));
       FloatVector g = hn::Mul(exp(d, v), load_lanes(d, dy + i, part));
-      if (part < lanes) {  // 0 times what is in no lane may be NaN
+      if (part < lanes) {  // 0 times a number in no lane may be NaN
         g = hn::IfThenElseZero(hn::FirstN(d, part), g);
       }
       if constexpr (kBand) {

@@ -1,5 +1,5 @@
-// The tiles of products with a transposed left operand that are inner products of columns, compiled
-// once per target: what lies in a vector are elements of the inner dimension.
+// Tiles of products with a transposed left operand that are inner products of columns, compiled
+// once per target: a vector holds elements of the inner dimension.
 
 #if defined(DYNET_KERNELS_SIMD_DOTS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_KERNELS_SIMD_DOTS_INL_H
@@ -28,7 +28,7 @@ inline constexpr int kDotColumns = 5;  // with 6 g++ 12 spills two of them
 inline constexpr int kDotColumns = 3;
 #endif
 
-/// Sums over each block of four lanes of four vectors: those of the four side by side.
+/// Sums over each block of four lanes of four vectors; the four sums of a block lie side by side.
 HWY_INLINE FloatVector sums_in_blocks(FloatVector a, FloatVector b, FloatVector c, FloatVector e) {
   const FloatTag d;
   const hn::Repartition<std::uint64_t, FloatTag> pairs;
@@ -58,8 +58,8 @@ HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> sums_of_four(FloatVector a, FloatVect
 }
 
 /// Inner products of columns: c[j * ldc + r] = or += dot(a + r * lda, b + j * ldb), of length k,
-/// for `rows` columns of `a`, summed over all factors. One call goes through all of them, so that
-/// loads of the next columns start while the sums of the last ones are reduced.
+/// for `rows` columns of `a`, summed over all factors. One call does all columns, so that loads of
+/// the next columns start during the reduction of the last sums.
 struct DotArgs {
   std::size_t k;
   std::size_t lda;
@@ -107,7 +107,7 @@ HWY_INLINE void dot_step(FloatTag d, const DotArgs& t, const float* const (&rows
   }
 }
 
-/// 4 * kGroups rows from `first` on, or what is left of them unless kWhole.
+/// 4 * kGroups rows from `first` on, or the remaining rows unless kWhole.
 template <int kGroups, int kColumns, bool kWhole>
 HWY_INLINE void dot_tile(const DotArgs& t, std::size_t first) {
   constexpr int kRows = 4 * kGroups;
@@ -124,7 +124,7 @@ HWY_INLINE void dot_tile(const DotArgs& t, std::size_t first) {
     if (f > 0) {
       sums.carry(sum);
     }
-    const float* rows[kRows];  // those beyond the last one repeat it
+    const float* rows[kRows];  // rows beyond the last one repeat it
     DYNET_UNROLL for (int r = 0; r < kRows; ++r) {
       rows[r] = t.factors[f].a + (first + HWY_MIN(static_cast<std::size_t>(r), left - 1)) * t.lda;
     }
@@ -169,9 +169,9 @@ HWY_NOINLINE void dot_rows(const DotArgs& args) {
   }
 }
 
-/// For matrices where every second row starts in the middle of a vector's alignment: there half of
-/// all loads, or all, would touch two lines of the cache. Such rows are read from half a vector on,
-/// and b twice. Wants k == lda, and one pair of factors.
+/// For matrices in which every second row starts in the middle of a vector's alignment: half of all
+/// plain loads, or all, would touch two lines of the cache. Such rows are read from half a vector
+/// on, and b twice. Wants k == lda, and one pair of factors.
 template <int kColumns>
 HWY_NOINLINE void dot_rows_in_pairs(const DotArgs& args) {
   const DotArgs t = args;
@@ -234,7 +234,7 @@ HWY_NOINLINE void dot_rows_in_pairs(const DotArgs& args) {
 using DotFunction = void (*)(const DotArgs&);
 struct DotTable {
   DotFunction rows[6];      ///< [columns - 1]
-  DotFunction in_pairs[6];  ///< [columns - 1], null where it has no use
+  DotFunction in_pairs[6];  ///< [columns - 1], null if of no use
 };
 template <int kColumns>
 constexpr void fill_dots(DotTable& t) {

@@ -45,15 +45,16 @@ constexpr int tile_height(int columns) {
 #undef DYNET_UNROLL
 #define DYNET_UNROLL _Pragma("GCC unroll 16")
 
-/// g++ 12 folds a load into every multiply-add that uses it, which doubles the traffic from L2.
+/// g++ 12 folds a load into every multiply-add that uses the vector, which doubles the traffic from
+/// L2.
 HWY_INLINE void keep_in_register([[maybe_unused]] FloatVector& v) {
 #if HWY_COMPILER_GCC_ACTUAL && HWY_ARCH_X86
   asm("" : "+v"(v.raw));
 #endif
 }
 
-/// The sums of a tile with a long inner dimension: after each kMostSteps (carried.h) they go to
-/// memory, and new ones begin, so that registers are left to these.
+/// The sums of a tile with a long inner dimension: after each kMostSteps (carried.h) the sums go to
+/// memory, and new sums begin. Only the new sums need registers.
 template <int kA, int kB>
 struct TileSums {
   alignas(64) float at[kA * kB * kMaxLanes];
@@ -70,7 +71,7 @@ struct TileSums {
     }
     has_any = true;
   }
-  /// Leaves in the registers what the sums are.
+  /// Leaves the complete sums in the registers.
   HWY_INLINE void settle(FloatVector (&sum)[kA][kB]) const {
     if (!has_any) {
       return;
@@ -96,7 +97,7 @@ struct TileArgs {
   std::size_t ldc;
   std::size_t last_rows;  ///< in the last vector of a column
   bool store;
-  const float* start;  ///< what each column starts from; null: zeros
+  const float* start;  ///< the start of each column; null: zeros
   double* squares;     ///< gets the squares of the results added, lane by lane; null: not wanted
   const float* factor = nullptr;  ///< laid out as c: the sums are multiplied by it; null: not
 };
@@ -126,8 +127,8 @@ HWY_INLINE void tile_step(FloatTag d, const TileArgs& t, std::size_t p, FloatVec
   }
 }
 
-/// The lines of the cache that a tile's factors lie in are asked for before its sums are made, as
-/// nothing else reads them.
+/// Prefetches the cache lines of a tile's factors before the tile's sums are made, as nothing else
+/// reads them.
 template <int kVectors, int kColumns>
 HWY_INLINE void prefetch_factors(const float* factor, std::size_t ldc) {
   const std::size_t lanes = hn::Lanes(FloatTag());
@@ -149,7 +150,7 @@ HWY_INLINE void multiply_tile(FloatTag d, const float* factor, std::size_t ldc,
   }
 }
 
-/// Stores or adds the sums, and leaves in them what the result then is.
+/// Stores or adds the sums, and leaves the new numbers of the result in them.
 template <int kVectors, int kColumns, bool kPart>
 HWY_INLINE void write_tile(FloatTag d, float* c, std::size_t ldc, std::size_t last_rows, bool store,
                            FloatVector (&sum)[kColumns][kVectors]) {
@@ -191,8 +192,9 @@ HWY_INLINE void add_squares(FloatTag d, std::size_t last_rows, double* squares,
 
 template <int kVectors, int kColumns, bool kPart>
 HWY_NOINLINE void tile_at_once(const TileArgs& t) {
-  // What the stores below need, one by one: a copy of the whole struct goes through vectors, which
-  // wait until the caller's stores of its members, and the results stored before, are in the cache.
+  // The members for the stores below, one by one: a copy of the whole struct goes through vectors,
+  // which wait until the caller's stores of its members, and the results stored before, are in the
+  // cache.
   float* const c = t.c;
   const std::size_t ldc = t.ldc;
   const std::size_t last_rows = t.last_rows;
@@ -260,7 +262,7 @@ HWY_NOINLINE void tile(const TileArgs& t) {
 
 using TileFunction = void (*)(const TileArgs&);
 
-/// The tile of so many vectors and columns, or null where registers do not suffice for it.
+/// The tile of so many vectors and columns, or null if the registers do not suffice.
 template <int kVectors, int kColumns, bool kPart>
 constexpr TileFunction tile_or_null() {
   if constexpr (kVectors <= tile_height(kColumns) && kColumns <= kTileColumns) {
@@ -295,9 +297,9 @@ constexpr TileTable make_tiles() {
 }
 inline constexpr TileTable kTiles = make_tiles<1, 2, 3, 4, 5, 6>();
 
-/// One column of the result where columns of `a`, `kVectors` and a half high, lie in pairs: the
-/// first on a vector's alignment, the second from its middle on. All sums are kept, so that a pair
-/// is read as it lies, in whole lines; the vector in its middle holds an end and a beginning.
+/// One column of the result for columns of `a`, `kVectors` and a half high, in pairs: the first
+/// column starts on a vector's alignment, the second in its middle. All sums are kept, so that a
+/// pair is read in place, in whole lines; the vector in its middle holds an end and a beginning.
 template <int kVectors>
 HWY_NOINLINE void pairs_of_columns(const TileArgs& t) {
   float* const c = t.c;
@@ -347,7 +349,7 @@ HWY_NOINLINE void pairs_of_columns(const TileArgs& t) {
   put_part(hn::Add(middle, shifted), d, c + kVectors * lanes, half, store);
 }
 
-/// [whole vectors of a column - 1], for as many as registers hold
+/// [whole vectors of a column - 1], up to the limit of the registers
 inline constexpr int kMostPairVectors = 12;
 #if HWY_TARGET == HWY_AVX3
 inline constexpr TileFunction kPairs[kMostPairVectors] = {

@@ -1,9 +1,9 @@
 // Matrix products: which way of walking through the matrices suits which sizes.
 //
 // The thresholds are measurements on a core with 2 MB of L2: a left operand of up to 1.6 MB is read
-// again and again from L2, a larger one is streamed. Products with few columns, the rule in dynamic
-// networks, never copy their left operand. Tiles are in simd_gemm-inl.h, transposed left operands
-// in simd_transposed-inl.h.
+// again and again from L2, a larger one is streamed. Example: {512,512} has 1 MB, {1024,1024} is
+// streamed. Products with few columns, the rule in dynamic networks, never copy their left operand.
+// Tiles are in simd_gemm-inl.h, transposed left operands in simd_transposed-inl.h.
 
 #include <algorithm>
 #include <cstddef>
@@ -309,8 +309,8 @@ void pack_columns(std::size_t depth, std::size_t wide, const float* b, std::size
   }
 }
 
-/// All columns of b by the strips of a packed block of op(a). `t` says where b is: as it lies, or
-/// in panels one after the other where `b_panel` is given.
+/// All columns of b by the strips of a packed block of op(a). `t` has the place of b: its own, or
+/// panels one after the other if `b_panel` is given.
 void multiply_block(const Product& g, TileArgs& t, const float* a_panels, std::size_t first,
                     std::size_t end, const Pieces& columns, const float* b_panel,
                     const float* start) {
@@ -330,7 +330,7 @@ void multiply_block(const Product& g, TileArgs& t, const float* a_panels, std::s
 }
 
 /// Panels of op(a), and of b as well if `packs_b`. A block of `a` is packed, then columns outside:
-/// those of b stay in L1 and the block in L2 while a column of the result is written in order.
+/// columns of b stay in L1 and the block in L2 while a column of the result is written in order.
 void packed(const Product& g, bool transposed, bool packs_b) {
   const std::size_t height = kTileVectors * hn::Lanes(FloatTag());
   const Pieces columns(g.n, kTileColumns);
@@ -386,8 +386,8 @@ bool in_pairs([[maybe_unused]] const Product& g) {
   return false;
 }
 
-/// The gradient of a weight: a wide result, an inner dimension of as many examples as there are.
-/// All in tiles, which alone multiply by factors.
+/// The gradient of a weight: a wide result, and an inner dimension with one element per example.
+/// All in tiles, as only tiles multiply by factors.
 void weight_gradient(const Product& g) {
   if (g.k >= 64 && g.m * g.n > kLargeResult) {
     packed(g, false, true);
@@ -451,8 +451,8 @@ void gemm_of(const Gemm& gemm_args, const Product& g) {
   }
 }
 
-/// A product with a long inner dimension, in pieces of it (carried.h), whose sums are kept in
-/// double: some rows and columns of the result at a time, so that these need little memory.
+/// A product with a long inner dimension, in pieces (carried.h), whose sums are kept in double:
+/// some rows and columns of the result at a time, so that the sums need little memory.
 class LongProduct {
  public:
   explicit LongProduct(const Gemm& gemm_args)
@@ -549,8 +549,8 @@ void gemm(const Gemm& gemm_args) {
   g.squares = squares;
   gemm_of(gemm_args, g);
   const double sum = std::accumulate(squares, squares + kMaxLanes, 0.0);
-  // A square may be too large for a float. Of small ones, too much may be lost to denormals. And
-  // the sum is 0 where the way that was taken does not count.
+  // A square may be too large for a float. Small squares may lose too much to denormals. And the
+  // sum is 0 if the chosen way does not count.
   const bool holds = sum >= 0x1p-60 && sum <= std::numeric_limits<double>::max();
   *gemm_args.squared_norm = holds ? sum : std::numeric_limits<double>::quiet_NaN();
 }

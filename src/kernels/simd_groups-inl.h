@@ -1,7 +1,7 @@
-// The tiles of products with a transposed left operand where a vector holds groups of two or four
+// Tiles of products with a transposed left operand in which a vector holds groups of two or four
 // elements of the inner dimension, each group of another column of the right operand. Compiled once
-// per target. Far fewer lanes are to be added up than at the end of inner products; but the right
-// operand is copied for it.
+// per target. The end of a tile adds up far fewer lanes than the end of inner products, at the cost
+// of a copy of the right operand.
 
 #if defined(DYNET_KERNELS_SIMD_GROUPS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_KERNELS_SIMD_GROUPS_INL_H
@@ -38,7 +38,7 @@ HWY_INLINE FloatVector load_blocks(FloatTag d, const float* const* at, std::size
   return x;
 }
 
-/// What the tiles read of four elements of kGroupColumns columns, one vector each kGroup elements.
+/// The input of the tiles: four elements of kGroupColumns columns, one vector each kGroup elements.
 template <int kGroup>
 HWY_INLINE void put_groups(FloatTag d, const float* const* at, std::size_t offset, float* to,
                            std::size_t stride) {
@@ -108,7 +108,7 @@ HWY_INLINE FloatVector repeat_group(FloatTag d, const float* from) {
   }
 }
 
-/// Four elements of each row by those of the columns. The operand of fewer vectors stays in
+/// Four elements of each row by four elements of the columns. The operand of fewer vectors stays in
 /// registers while the other one passes.
 template <int kGroup, int kRows, int kVectors>
 HWY_INLINE void group_step(FloatTag d, const float* const (&at)[kRows], std::size_t p,
@@ -142,13 +142,13 @@ HWY_INLINE void group_step(FloatTag d, const float* const (&at)[kRows], std::siz
   }
 }
 
-/// Adds up groups of two of two rows: of each pair of lanes the sum of `x`, then that of `y`.
+/// Adds up groups of two of two rows: of each pair of lanes the sum of `x`, then the sum of `y`.
 HWY_INLINE FloatVector sums_of_pairs(FloatVector x, FloatVector y) {
   return hn::Add(hn::OddEven(y, x), hn::Shuffle2301(hn::OddEven(x, y)));
 }
 
-/// The sums of four rows: of each column four numbers side by side, as many vectors as the groups
-/// have to a block of four lanes.
+/// The sums of four rows: of each column four numbers side by side. One vector for each group in a
+/// block of four lanes.
 HWY_INLINE void sums_of_groups(FloatVector a, FloatVector b, FloatVector c, FloatVector e,
                                FloatVector (&sum)[1]) {
   sum[0] = sums_in_blocks(a, b, c, e);
@@ -187,8 +187,8 @@ HWY_INLINE void put_some_blocks(FloatVector v, const GroupArgs& t, std::size_t r
   }
 }
 
-/// Adds up and writes the sums of kRows rows from `first` on, or of what is there of them, and of
-/// the columns, unless kWhole.
+/// Adds up and writes the sums of kRows rows from `first` on, and of the columns; unless kWhole, of
+/// the existing rows and columns only.
 template <int kGroup, bool kWhole, int kRows, int kVectors>
 HWY_INLINE void put_sums(const GroupArgs& t, std::size_t first,
                          const FloatVector (&sum)[kVectors][kRows]) {
@@ -210,7 +210,7 @@ HWY_INLINE void put_sums(const GroupArgs& t, std::size_t first,
   }
 }
 
-/// kRows rows from `first` on, or what is left of them, and of the columns, unless kWhole.
+/// kRows rows from `first` on, and the columns; unless kWhole, only existing rows and columns.
 template <int kGroup, int kRows, int kVectors, bool kWhole>
 HWY_INLINE void group_tile(const GroupArgs& t, std::size_t first) {
   const FloatTag d;
@@ -223,7 +223,7 @@ HWY_INLINE void group_tile(const GroupArgs& t, std::size_t first) {
   TileSums<kVectors, kRows> sums;
   const float* b = t.b;
   for (std::size_t f = 0; f < t.factor_count; ++f) {
-    const float* at[kRows];  // those beyond the last one repeat it
+    const float* at[kRows];  // rows beyond the last one repeat it
     DYNET_UNROLL for (int r = 0; r < kRows; ++r) {
       const std::size_t row = first + static_cast<std::size_t>(r);
       at[r] = t.a[f] + (kWhole ? row : HWY_MIN(row, t.rows - 1)) * t.lda;
@@ -279,7 +279,7 @@ using GroupFunction = void (*)(const GroupArgs&);
 struct Groups {
   std::size_t columns;  ///< in a vector
   std::size_t most_vectors;
-  const GroupFunction* rows;  ///< [vectors of columns - 1], as many as registers hold the sums of
+  const GroupFunction* rows;  ///< [vectors of columns - 1], up to the limit of the registers
   void (*pack)(std::size_t, std::size_t, const float*, std::size_t, std::size_t, float*);
 };
 
@@ -298,7 +298,7 @@ inline constexpr GroupFunction kRowsOfFour[] = {group_rows<4, 8, 1>, group_rows<
 inline constexpr Groups kGroups[] = {
     {kGroupColumns<4>, std::size(kRowsOfFour), kRowsOfFour, pack_groups<4>}};
 #else
-// A group of four is a whole vector, and the walk that of inner products.
+// A group of four is a whole vector, so the walk of inner products serves.
 inline constexpr std::array<Groups, 0> kGroups{};
 #endif
 

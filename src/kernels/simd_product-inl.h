@@ -1,4 +1,5 @@
-// The sizes of a matrix product, and what its loops cut them into, compiled once per target.
+// The sizes of a matrix product, and the pieces into which its loops cut them, compiled once per
+// target.
 
 #if defined(DYNET_KERNELS_SIMD_PRODUCT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_KERNELS_SIMD_PRODUCT_INL_H
@@ -16,7 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace dynet::kernels {
 namespace HWY_NAMESPACE {
 
-/// `n` cut into `count` pieces whose lengths differ by one at most, the longer ones first.
+/// `n` cut into `count` pieces, the longer pieces first; lengths differ by one at most. Example: 10
+/// in 4 pieces is 3, 3, 2, 2.
 struct Pieces {
   std::size_t count = 1;
   std::size_t base;

@@ -42,7 +42,7 @@ HWY_INLINE FourWords philox_blocks(const PhiloxKey& key, std::uint64_t first) {
   const WordTag d;
   const auto low = static_cast<std::uint32_t>(first);
   Words c0 = hn::Add(hn::Iota(d, 0U), hn::Set(d, low));
-  // Lanes whose lower word wrapped around carry into the upper one.
+  // Lanes with a wrapped lower word carry into the upper word.
   const auto carry = hn::IfThenElseZero(hn::Lt(c0, hn::Set(d, low)), hn::Set(d, 1U));
   Words c1 = hn::Add(hn::Set(d, static_cast<std::uint32_t>(first >> 32)), carry);
   Words c2 = hn::Set(d, key.counter[0]);

@@ -1,5 +1,4 @@
-// The walk over the rows of a call. What it says to a rule, and why it is here, is in
-// simd_frame-inl.h.
+// The walk over the rows of a call. simd_frame-inl.h has its interface to rules and its reason.
 
 #include <algorithm>
 #include <cstddef>
@@ -33,12 +32,12 @@ HWY_INLINE float row_number(const RowStream& s, std::int64_t at) {
                     : static_cast<const float*>(s.data)[at];
 }
 
-/// What both walks share: the frame, and what stands for operands that are absent.
+/// The data that both walks share: the frame, and a row for absent operands.
 struct Walk {
   alignas(64) float zero[kMaxLanes];
   const RowSteps& rule;
   const RowCall& call;
-  float constants[ext::kMaxRowConstants];  // and what follows: written where it is used
+  float constants[ext::kMaxRowConstants];  // and all below: written at their use
   alignas(64) float unwanted[kMaxLanes];
   Frame f;
 
@@ -52,7 +51,7 @@ struct Walk {
   [[nodiscard]] HWY_INLINE std::size_t length() const {
     return static_cast<std::size_t>(call.rows.length);
   }
-  /// Gives what is kept its places, a row of `size` numbers each, and returns what follows them.
+  /// Gives each kept expression its place, a row of `size` numbers, and returns the address behind.
   HWY_INLINE float* keep(float* memory, std::size_t size) {
     for (std::size_t k = 0; k < rule.kept; ++k, memory += size) {
       f.kept[k] = memory;
@@ -65,7 +64,7 @@ struct Walk {
                      : Vectors<const float>{kNothing, 0, 0};
   }
   [[nodiscard]] static HWY_INLINE std::size_t lanes() { return hn::Lanes(D()); }
-  /// What each of the frame's rows has of input k, from number `at` on.
+  /// Input k of each of the frame's rows, from number `at` on.
   HWY_INLINE void read_numbers(std::size_t k, std::int64_t at, std::int64_t step) {
     const RowStream& s = call.in[k];
     float* const numbers = f.once[k].of;
@@ -83,8 +82,8 @@ struct Walk {
       numbers[r] = row_number(s, at);
     }
   }
-  /// A number of each of `rows` rows, side by side. A store of a part is slow, even where it is a
-  /// whole vector.
+  /// A number of each of `rows` rows, side by side. A partial store is slow, even of a whole
+  /// vector.
   HWY_INLINE void put_rows(V value, float* to, std::size_t rows, bool store) const {
     if (rows >= lanes()) {
       put(value, D(), to, store);

@@ -1,5 +1,5 @@
-// The walk over the elements of a call. What it says to a rule, and why it is here, is in
-// simd_elements-inl.h.
+// The walk over the elements of a call. simd_elements-inl.h has its interface to rules and its
+// reason.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,7 +27,7 @@ constexpr std::size_t kAll = ~std::size_t{0};
 /// they are added in the end.
 constexpr std::size_t kSumVectors = 8, kShortSumVectors = 2, kShortSum = 16;  // vectors
 
-/// One call: the lines of its operands, and the memory of those that are not lines of the caller.
+/// One call: the lines of its operands, and memory for operands that are not lines of the caller.
 class RuleWalk {
  public:
   HWY_INLINE RuleWalk(const RuleSteps& rule, const Stream* in, const Stream* out, std::size_t n)
@@ -167,7 +167,7 @@ class RuleWalk {
   unsigned skipped_ = 0;     ///< results that nobody wants, as bits
   bool is_summed_ = false;   ///< some result is
   bool is_carried_ = false;  ///< `carried_` has the first numbers of the sums
-  Elements elements_;        // and what follows: written where it is used
+  Elements elements_;        // and all below: written at their use
   alignas(64) float vector_[kMaxRuleInputs][kMaxLanes];
   alignas(64) float result_[kMaxRuleResults][kMaxLanes];
   alignas(64) float sums_[kMaxRuleResults][kSumVectors * kMaxLanes];

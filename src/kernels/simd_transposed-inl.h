@@ -114,7 +114,7 @@ HWY_INLINE void in_groups(const Product& g, const Groups& groups, std::size_t n)
   }
 }
 
-// What the ways cost beside the multiply-adds that all need, as multiply-adds of one number.
+// Costs of the ways beside the multiply-adds that all ways need, in multiply-adds of one number.
 
 constexpr bool kIsAvx2 = HWY_TARGET == HWY_AVX2;
 
@@ -147,7 +147,7 @@ struct FewColumns {
   const Groups* groups = nullptr;
 };
 
-/// `g.k` is that of all factors together.
+/// `g.k` is the sum over all factors.
 HWY_INLINE FewColumns cheapest(const Product& g) {
   FewColumns best{cost_of_dots(g, g.n), 0, nullptr};
   for (const Groups& groups : kGroups) {

@@ -82,7 +82,7 @@ void repeat(float value, float* y, std::int64_t count, bool store) {
   }
 }
 
-/// A sum of many vectors, lane by lane, as two floats: `rest` is what rounding took from `sum`
+/// A sum of many vectors, lane by lane, as two floats: `rest` is the rounding error of `sum`
 /// (Knuth's sum of two).
 struct LongVectorSum {
   FloatVector sum, rest;
@@ -279,9 +279,9 @@ void transpose_squares(float scale, const float* x, std::int64_t x_stride, float
   }
 }
 
-/// Rows and columns of a tile: as many numbers as a cache line has. Rows of x that lie a page apart
-/// share one place in the cache, so a tile is turned in memory of its own: each line of x is read
-/// once, and each line of y is written once.
+/// Rows and columns of a tile: the numbers of a cache line. Rows of x that lie a page apart share
+/// one place in the cache, so a tile is turned in memory of its own: each line of x is read once,
+/// and each line of y is written once.
 constexpr std::int64_t kTile = 16;
 
 void transpose_tile(float scale, const float* x, std::int64_t x_stride, float* y,

@@ -26,8 +26,8 @@ ext::Count total_examples(const graph::Graph& graph, std::span<const NodeId> mem
                       to_string(dim.single_batch()) + " of " + graph.describe(node));
 }
 
-/// Memory for `examples` of `dim`, which has `size` bytes each, or out_of_memory that says for
-/// what.
+/// Memory for `examples` of `dim`, of `size` bytes each, or out_of_memory with the node in its
+/// text.
 void* block_for(const graph::Graph& graph, NodeId node, const Dim& dim, ext::Count size,
                 ext::Count examples, Pool& pool) {
   const ext::Count bytes = size * examples;

@@ -77,7 +77,7 @@ struct LayoutTest : ::testing::Test {
     lay_out_keeping(all);
   }
 
-  /// The size of all results of the plan and of what they save for the backward pass.
+  /// The size of all results of the plan and of all numbers saved for the backward pass.
   [[nodiscard]] std::int64_t bytes_of_all() const {
     std::int64_t sum = 0;
     for (const NodeId m : plan.members) {
@@ -175,8 +175,8 @@ struct LayoutTest : ::testing::Test {
     }
   }
 
-  /// Follows the plan as an executor would and looks who wrote each byte last: every argument must
-  /// still be what its node wrote, what stays must be there at the end, and below kept_bytes.
+  /// Follows the plan as an executor would, with the last writer of each byte: every argument must
+  /// still be as its node wrote it, and kept results must be there at the end, below kept_bytes.
   void expect_sound() {
     places.clear();
     writers.clear();
@@ -285,7 +285,7 @@ TEST_F(LayoutTest, MembersOfAGroupStayOneByOne) {
   EXPECT_EQ(layout.kept_bytes(), 64);  // 40 bytes, side by side
 }
 
-/// Mixes its batch into one example and saves all of it.
+/// Mixes its batch into one example and saves the whole batch.
 struct Mix {
   static constexpr ext::Info kInfo{.name = "mix", .args = {"x"}};
   static constexpr std::array kRoles{ext::Role::kWhole};
@@ -297,7 +297,7 @@ struct Mix {
   static std::vector<ext::Example<Mix>> examples() { return {{{}, {{3}}}}; }
 };
 
-/// What a node saves may have more examples than its result.
+/// The saved numbers of a node may have more examples than its result.
 TEST_F(LayoutTest, SavedBatchesHaveTheirRoom) {
   std::vector<NodeId> ends;
   ends.reserve(3);
@@ -310,7 +310,7 @@ TEST_F(LayoutTest, SavedBatchesHaveTheirRoom) {
   expect_sound();
 }
 
-/// Devices with one memory share a block, whatever their numbers are.
+/// Devices with one memory share a block, whatever their numbers.
 TEST_F(LayoutTest, EachMemoryHasABlock) {
   NodeId end = 0;
   for (const char* name : {"CPU", "CPU:double", "FAR:0", "FAR:1"}) {

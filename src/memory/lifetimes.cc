@@ -42,7 +42,7 @@ std::int64_t round_up(std::int64_t bytes) {
       graph.describe(node));
 }
 
-/// Adds the bytes of `elements` to a sum. out_of_memory where that is more than can be addressed.
+/// Adds the bytes of `elements` to a sum. out_of_memory if the sum cannot be addressed.
 void add_result(std::int64_t& sum, std::int64_t elements, std::int64_t number_bytes,
                 const graph::Graph& graph, NodeId node) {
   std::int64_t bytes = 0;
@@ -53,8 +53,8 @@ void add_result(std::int64_t& sum, std::int64_t elements, std::int64_t number_by
   sum += bytes;
 }
 
-/// Adds what `n` saves for the backward pass. An operation of whole batches saves for each node,
-/// others for each example.
+/// Adds the bytes that `n` saves for the backward pass: per node for an operation of whole batches,
+/// per example for others.
 void add_saved(std::int64_t& sum, const graph::Graph& graph, NodeId n, std::uint32_t k) {
   const graph::Signature& signature = *graph[n].signature;
   const Dim& dim = signature.saved[k];
@@ -69,7 +69,7 @@ void add_output(std::int64_t& sum, const graph::Graph& graph, NodeId n) {
              graph.owner(n));
 }
 
-/// The node whose memory `n` shows: through aliases to what they stand for.
+/// The node whose memory `n` shows: through aliases to the aliased node.
 NodeId memory_of(const graph::Graph& graph, NodeId n) {
   while (graph[n].output == 0 && graph[n].record().aliases) {
     n = graph.args(n)[0];
@@ -183,7 +183,8 @@ void LayoutMaker::check_sum(const graph::Graph& graph, const schedule::Plan& pla
   }
 }
 
-/// Takes memory for the runs of each group before it and gives back after it what was used last.
+/// Takes memory for the runs of each group before the group, and gives back runs after their last
+/// use.
 void LayoutMaker::place_runs(const schedule::Plan& plan, const Layout& layout) {
   rooms_.resize(std::max(rooms_.size(), layout.blocks.size()));
   for (Room& room : rooms_) {
@@ -215,7 +216,7 @@ void LayoutMaker::lay_out(const graph::Graph& graph, const schedule::Plan& plan,
   find_runs(graph, plan, stays);
   check_sum(graph, plan);
   place_runs(plan, layout);
-  // First what stays, then the rest behind it.
+  // First the kept runs, then the others behind them.
   for (const bool kept : {true, false}) {
     for (std::size_t g = 0; g < plan.groups.size(); ++g) {
       if (has_places(graph, plan, plan.groups[g])) {

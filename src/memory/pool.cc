@@ -20,7 +20,7 @@ void free_chunk(ext::Memory& memory, void* data, std::size_t bytes) {
   memory.free(data, bytes);
 }
 
-/// Frees a chunk when the last one who shares it goes.
+/// Frees a chunk when its last owner goes.
 struct SharedChunk {
   ext::Memory* memory = nullptr;
   std::byte* data = nullptr;
@@ -130,8 +130,8 @@ std::shared_ptr<const void> Pool::share(const void* data) {
   return chunk.owner;
 }
 
-/// After a release: a chunk of which nothing is allocated any more is left to those who share it,
-/// and the rest of the last one, where earlier numbers have to stay, is not dealt out.
+/// After a release: chunks without own numbers are left to their other owners, and if earlier
+/// numbers stay in the last chunk, the rest of it is not dealt out.
 void Pool::leave_shared() {
   is_shared_ = false;
   for (std::size_t i = chunks_.size(); i-- > 0;) {

@@ -97,7 +97,7 @@ TEST(Pool, TheFirstSizeIsWhatWasAskedFor) {
   Pool pool(params::host_memory(), &first);
   pool.allocate(64);
   EXPECT_EQ(pool.held(), std::size_t{3} << 20);
-  pool.trim(64);  // what was asked for is kept
+  pool.trim(64);  // the requested memory is kept
   EXPECT_EQ(pool.held(), std::size_t{3} << 20);
   pool.trim(0);
   EXPECT_EQ(pool.held(), 0U);
@@ -130,7 +130,7 @@ class OneBlock : public ext::Memory {
   std::size_t used_ = 0;
 };
 
-/// What starts where a chunk ends lies in the next one.
+/// An address at the end of a chunk lies in the next chunk.
 TEST(Pool, SharesTheChunkThatTheNumbersLieIn) {
   OneBlock memory;
   std::shared_ptr<const void> kept;
@@ -151,7 +151,7 @@ TEST(Pool, SharesTheChunkThatTheNumbersLieIn) {
   EXPECT_EQ(memory.freed, (std::vector<void*>{first, second}));
 }
 
-/// Marks cover all pools, those too that are made after the mark.
+/// Marks cover all pools, also pools made after the mark.
 TEST(Pools, AMarkCoversAllMemories) {
   ext::Memory& own = params::host_memory();
   ext::Memory& far = *get_device_manager()->get_global_device("FAR:0")->memory;

@@ -54,7 +54,7 @@ void Pools::set_own(ext::Memory& memory) {
   own_memory_ = &memory;
 }
 
-/// The notes are taken back in reverse: the oldest one after the mark is what counts.
+/// The notes are taken back in reverse: the oldest note after the mark counts.
 void Pools::release(const Mark& mark) {
   own_.release(mark.own);
   while (notes_.size() > mark.notes) {

@@ -18,7 +18,7 @@ struct Additions::State {
         count(ModelAccess::all(to).size()),
         names(ModelAccess::state(to).names),
         sub_names(ModelAccess::state(to).sub_names) {}
-  /// What was added since then. UsageError where it can be taken out no more.
+  /// Parameters added since the constructor. UsageError if they cannot be removed any more.
   [[nodiscard]] std::unordered_set<const ParameterStorageBase*> storages() const;
   /// The sub-collections whose names were given since then, with all below them.
   [[nodiscard]] std::vector<std::string> parts() const;

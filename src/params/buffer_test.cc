@@ -1,4 +1,4 @@
-// Where the memory of parameters begins, and that it is all there.
+// The begin of parameters' memory, and its full size.
 #include "params/buffer.h"
 
 #include <gtest/gtest.h>

@@ -25,7 +25,7 @@ void check_name(const char* call, const std::string& name) {
     throw ValueError(std::string(call) + ": the name '" + name + "' has white space or '#' in it");
   }
 }
-/// `name` as it is listed in a collection where it was used `uses` times before.
+/// `name` as listed in a collection, after `uses` uses.
 std::string numbered(const std::string& name, unsigned uses) {
   return name.empty() || uses > 0 ? name + "_" + std::to_string(uses) : name;
 }
@@ -52,7 +52,7 @@ void check_shape(const Dim& d, const std::string& what) {
   }
 }
 
-/// In a collection that replays: what is there under this name.
+/// In a collection that replays: the existing parameter of this name.
 template <class Storage>
 std::shared_ptr<Storage> find_again(
     const std::unordered_map<std::string, std::shared_ptr<Storage>>& all, const std::string& name,
@@ -69,7 +69,7 @@ std::shared_ptr<Storage> find_again(
 }
 
 using Uses = std::unordered_map<std::string, unsigned>;
-/// How often each name was used, as far as it matters for what is added next.
+/// The number of uses of each name, for the names of the next additions.
 Uses& names_of(detail::CollectionState& state) {
   detail::Replayed* const replayed = state.replayed.get();
   return replayed != nullptr ? replayed->names : state.names;
@@ -78,13 +78,13 @@ Uses& sub_names_of(detail::CollectionState& state) {
   detail::Replayed* const replayed = state.replayed.get();
   return replayed != nullptr ? replayed->sub_names : state.sub_names;
 }
-/// What counts the uses of `name`, which is about to be given once more: what may fail of that is
-/// done. `kind` says to what it is given.
+/// The counter of the uses of `name`, which is about to be given once more to a parameter or
+/// sub-collection (`kind`). No later step of the count can fail.
 unsigned& count_of(const detail::CollectionState& state, Uses& uses, const std::string& name,
                    std::map<std::string, unsigned> NameUses::* kind) {
   unsigned& count = uses[name];
   for (NameUses* log : state.logs) {
-    (log->*kind).emplace(name, count);  // where it is the first time
+    (log->*kind).emplace(name, count);  // at the first use since the log began
   }
   return count;
 }
@@ -358,7 +358,7 @@ namespace detail {
 ParameterCollection ModelAccess::all_models(bool shared) {
   const ParameterCollection nobody(0.0F);
   auto made = std::make_shared<ParameterCollectionStorage>(0.0F);
-  made->state_->parent = nobody.storage_;  // so that it is no root, which owns what it lists
+  made->state_->parent = nobody.storage_;  // a root would own the listed parameters
   const std::lock_guard lock(living().mutex);
   for (const ParameterCollectionStorage* c : living().all) {
     if (c->state_->parent == nullptr) {

@@ -17,7 +17,8 @@
 #include "params/access.h"
 #include "params/use_count.h"
 
-/// The address sanitizer ends the program where malloc would return null; here that is asked for.
+/// The address sanitizer ends the program instead of a null from malloc; these tests ask for the
+/// null.
 // The sanitizer names it.
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
@@ -196,7 +197,7 @@ TEST(Shadows, HaveTheShapeAndAreZero) {
   EXPECT_EQ(p.size(), 2U);
 }
 
-/// A child process has only the thread that forked: what others were doing must not bind it.
+/// A child process has only the thread that forked: work of other threads must not block the child.
 TEST(UseCount, AForkWhileAThreadComputes) {
   ParameterCollection model;
   Parameter p = model.add_parameters({1});
@@ -300,7 +301,7 @@ TEST(AdditionsTest, ASubcollectionThatWasMadeMeanwhileIsCutOff) {
   EXPECT_EQ(below.parameter_count(), 5U);
   EXPECT_EQ(lost.p->owner->parameter_count(), 5U);
   EXPECT_EQ(of_old.p->owner, nullptr);
-  // The name is free, and its collection a new one; the old one goes on.
+  // The name is free for a new collection; the old collection goes on.
   ParameterCollection again = root.add_subcollection("below");
   EXPECT_EQ(again.get_fullname(), "/below_1/");
   EXPECT_EQ(detail::ModelAccess::identity(find_subcollection(root, "/below_1/")),

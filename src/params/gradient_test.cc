@@ -56,7 +56,7 @@ TEST_P(GradientTest, WhoeverLooksSeesZerosAfterItWasEmptied) {
   add(*p.p, {1, 2});
   p.p->clear();
   EXPECT_EQ(as_vector(*p.gradients()), (std::vector<float>{0, 0}));
-  // From now on the memory is true, and what a user writes there counts.
+  // From now on the memory is true, and a user's writes there count.
   EXPECT_FALSE(params::GradientLock(*p.p).fresh());
   add(*p.p, {3, 4});
   EXPECT_EQ(as_vector(p.p->g), (std::vector<float>{3, 4}));
@@ -131,7 +131,7 @@ TEST_P(GradientTest, FrozenParametersAreNotInTheNorm) {
   EXPECT_EQ(model.gradient_l2_norm(), 0.0F);
 }
 
-// Sums of many threads must be those of one: no addition is lost, the first one stores.
+// Sums of many threads must equal sums of one thread: no addition is lost, the first one stores.
 TEST_P(GradientTest, ManyThreadsAddUp) {
   Parameter p = model.add_parameters({64}, device());
   LookupParameter l = model.add_lookup_parameters(8, {16}, ParameterInitConst(0), "", device());

@@ -25,7 +25,7 @@ void ask_for_huge_pages([[maybe_unused]] std::byte* data, [[maybe_unused]] std::
 #endif
 }
 
-/// Stands right before what is handed out.
+/// Stands right before the memory that is handed out.
 struct Origin {
   void* base;    ///< as the system gave it
   bool is_heap;  ///< from operator new, not from calloc

@@ -46,7 +46,7 @@ Lines lines_of(const char* operation, const Tensor& t, unsigned dim, unsigned nu
   return lines;
 }
 
-/// Numbers in the order of their positions, and what holds both.
+/// Numbers in the order of their positions, and the indices.
 struct Found {
   std::vector<Eigen::DenseIndex> indices;
   std::vector<float> numbers;

@@ -124,7 +124,7 @@ TEST(Options, BareAutobatchIsOn) {
   EXPECT_EQ(a.rest(), (std::vector<std::string>{"program", "corpus.txt", "--x"}));
 }
 
-// 2.1 takes what a name begins with for the name, and swallows words of the program with it.
+// 2.1 takes the beginning of a name for the name, and swallows words of the program with it.
 TEST(Options, OtherNamesAreLeftForTheProgram) {
   const std::vector<std::string> words{"program",
                                        "--dynet-memory",

@@ -52,7 +52,7 @@ std::vector<std::string> split(const std::string& text) {
   return pieces;
 }
 
-/// Names of the devices that there are, with those that the program added.
+/// Names of the devices, with devices that the program added.
 std::vector<std::string> device_names() {
   std::vector<std::string> names{"CPU", "CPU:double"};
   for (const Device* d : get_device_manager()->get_devices()) {
@@ -181,7 +181,7 @@ std::pair<const Option*, std::size_t> recognise(const std::string& argument) {
   return {nullptr, length};
 }
 
-/// What variables of the environment say. Arguments go first, and may repeat what they say.
+/// The options in environment variables. Arguments override them, and may repeat them.
 DynetParams from_environment() {
   DynetParams p;
   for (const Option& option : kOptions) {

@@ -29,7 +29,7 @@ void count(std::unordered_map<std::string, unsigned>& uses, const std::string& n
   uses[base] = std::max(uses[base], n);
 }
 
-/// Counts what its parameters' names say; more uses than that stay.
+/// Raises the counts of names to the uses shown by its parameters' names.
 void count_names(ParameterCollection& collection) {
   CollectionState& state = ModelAccess::state(collection);
   for (const auto& storage : ModelAccess::all(collection)) {
@@ -153,7 +153,7 @@ ParameterCollection ModelAccess::replay(const ParameterCollection& root,
     replayed->tables.emplace(storage->name, storage);
   }
   all.push_back(found);
-  state(found).replayed = std::move(replayed);  // last: who made it ends it, if it was made
+  state(found).replayed = std::move(replayed);  // last: its maker ends the replay, if it was made
   return found;
 }
 

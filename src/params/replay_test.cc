@@ -19,7 +19,7 @@ std::vector<std::string> names_of(const ParameterCollection& collection) {
   return names;
 }
 
-/// What a builder would make in `model`.
+/// The parameters that a builder would make in `model`.
 struct Made {
   explicit Made(ParameterCollection model)
       : own(model.add_subcollection("made")),
@@ -76,7 +76,7 @@ TEST(Replay, AfterwardsACollectionIsAsAllOthers) {
   EXPECT_EQ(more.get_fullname(), "/made/_2");
   EXPECT_EQ(all_of(root).back(), more.p);
   EXPECT_EQ(own.add_subcollection("below").get_fullname(), "/made/below_1/");
-  // It is the collection that was there: both handles count on together.
+  // The found collection is the existing one: both handles count on together.
   EXPECT_EQ(ParameterCollection(made.own).add_parameters({7}).get_fullname(), "/made/_3");
   EXPECT_EQ(own.add_parameters({7}).get_fullname(), "/made/_4");
 }

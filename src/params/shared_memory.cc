@@ -44,7 +44,7 @@ Chunk* map_chunk(std::size_t bytes) {
 }
 
 /// The bookkeeping lies in the shared memory too, so a child leaves the chunks of its parent as
-/// they are: it would change what the parent counts.
+/// they are: a change would reach the counts of the parent.
 class SharedMemory final : public HostVisibleMemory {
  public:
   void* allocate(std::size_t bytes, ext::Contents /*contents*/) override {

@@ -1,4 +1,4 @@
-// Memory that processes share: what a child writes, the parent reads, and chunks come and go.
+// Memory shared by processes: the parent reads numbers written by a child, and chunks come and go.
 #include "params/shared_memory.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ int shared_mappings() {
   return count;
 }
 
-/// Runs `f` in a child; true where it ended with 0.
+/// Runs `f` in a child; true if the child ended with 0.
 template <class F>
 bool in_child(F f) {
   const pid_t child = fork();
@@ -98,7 +98,7 @@ TEST(SharedMemory, AChildLeavesItsParentsChunksAlone) {
   EXPECT_EQ(second[0], 5);
   EXPECT_EQ(second[1], 0);
   auto* const third = static_cast<char*>(shared_memory().allocate(100, Contents::kZeros));
-  EXPECT_EQ(third[0], 0);  // not what the child had
+  EXPECT_EQ(third[0], 0);  // not the child's number
   for (void* block : {first, static_cast<void*>(second), static_cast<void*>(third)}) {
     shared_memory().free(block, 100);
   }

@@ -230,7 +230,7 @@ void GradientLock::written(std::optional<double> squared_norm) {
 LookupGradientLock::LookupGradientLock(LookupParameterStorage& storage)
     : state_(storage.state()), lock_(state_.mutex) {}
 
-/// Lists the row. Returns whether its gradient is stored, as there is nothing to add it to.
+/// Lists the row. Returns whether its gradient is stored, for lack of an old gradient.
 bool LookupGradientLock::begin_row(unsigned index) {
   const bool is_stored = state_.touch(index) && state_.fill != GradientFill::kAll;
   if (state_.fill == GradientFill::kEmpty) {
@@ -273,7 +273,7 @@ namespace {
 std::uint64_t pack(std::uint32_t process, int users) {
   return std::uint64_t{process} << 32 | static_cast<std::uint32_t>(users);
 }
-/// What was counted in another process counts for nothing.
+/// Counts of another process do not count here.
 int users_of(std::uint64_t word, std::uint32_t process) {
   return word >> 32 == process ? static_cast<int>(static_cast<std::uint32_t>(word)) : 0;
 }

@@ -53,7 +53,7 @@ void copy_values(StorageState& to, const Tensor& target, const Tensor& from,
   TensorTools::copy_elements(view, from);
   to.factor = 1.0;
 }
-/// The numbers of `t` where the device of `storage` has them: in `scratch`, unless they are there.
+/// The numbers of `t` on the device of `storage`: in place if they are there, else in `scratch`.
 const void* on_device_of(const ParameterStorageBase& storage, const Tensor& t,
                          params::Buffer& scratch) {
   if (t.device == storage.device) {

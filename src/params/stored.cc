@@ -70,7 +70,7 @@ void load(ParameterStorageBase& storage, const void* values, const void* gradien
   StorageState& s = storage.state();
   const auto bytes = static_cast<std::size_t>(s.elements * s.number_bytes);
   const std::lock_guard lock(s.mutex);
-  s.catch_up();  // else what rows missed would be added to these values
+  s.catch_up();  // else missed updates would be added to these values
   s.before_change("values from a file");
   s.factor = 1.0;
   s.device.memory->copy_in(values, s.values.data(), bytes);

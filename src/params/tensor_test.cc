@@ -11,7 +11,8 @@
 #include "params/buffer.h"
 #include "testing/tolerance.h"
 
-/// The address sanitizer ends the program where malloc would return null; here that is asked for.
+/// The address sanitizer ends the program instead of a null from malloc; these tests ask for the
+/// null.
 // The sanitizer names it.
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }

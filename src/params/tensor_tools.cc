@@ -92,7 +92,7 @@ void TensorTools::uniform_to_bernoulli(Tensor& x, float p) {
 void TensorTools::constant(Tensor& d, float c) {
   fill_with(d, [&] { return c; });
 }
-/// What is emptied may be half of a whole, such as the states of a trainer: it is not interrupted.
+/// Not interrupted, as the tensor may be half of a whole, such as the states of a trainer.
 void TensorTools::zero(Tensor& d) {
   params::overwrite(d, [](auto* x, std::int64_t n) { std::fill_n(x, n, 0); });
 }
@@ -137,7 +137,7 @@ void TensorTools::randomize_orthonormal(Tensor& val, real scale) {
   const std::size_t n = params::square_order(val, "randomize_orthonormal");
   std::uniform_real_distribution<real> draw(-1.0F, 1.0F);
   // Gram-Schmidt on random columns, each orthogonalised twice ("twice is enough", Kahan); a column
-  // that is nearly a combination of those before it is drawn again.
+  // that is nearly a combination of earlier columns is drawn again.
   std::vector<double> q(n * n);
   util::Interrupt interrupt;
   for (std::size_t j = 0; j < n;) {

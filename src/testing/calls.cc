@@ -1,7 +1,7 @@
 // Forward and backward of an operation called by hand, in double: every batch pattern, operands in
-// one block and in two, gradients stored and added, outputs that nobody used, gradients that nobody
-// wants. Differences say what the gradients of each pattern are; the same numbers in other blocks
-// must then give the same results, which is quicker to see.
+// one block and in two, gradients stored and added, unused outputs, gradients not wanted.
+// Differences give the gradients of each pattern; the same numbers in other blocks must then give
+// the same results, a faster check.
 
 #include <algorithm>
 #include <cmath>
@@ -46,7 +46,7 @@ std::vector<Layout> layouts(const Sample& s) {
   }
   return all;
 }
-/// The same numbers cut into two blocks, and added to what is there.
+/// The same numbers cut into two blocks, and added to old numbers.
 std::vector<Layout> variants(const Layout& layout) {
   std::vector<Layout> all;
   for (const bool cuts : {false, true}) {
@@ -70,7 +70,7 @@ std::string place(std::size_t argument, std::size_t element) {
   return " argument " + std::to_string(argument) + " element " + std::to_string(element) + ": ";
 }
 
-/// What a call wrote: each output, and of each argument's gradient what it added.
+/// The results of a call: each output, and the numbers added to each argument's gradient.
 struct Written {
   std::vector<std::vector<double>> outputs, gradients;
 };
@@ -94,8 +94,8 @@ Written written_by(ByHand& call, const Layout& layout, std::uint64_t without_out
   return all;
 }
 
-/// What is wrong with the gradients of a call against differences. Of a large argument some
-/// elements are looked at, from number `first` on.
+/// The first mistake in the gradients of a call, against differences. Of a large argument only some
+/// elements are checked, from number `first` on.
 std::string wrong_gradient(const Sample& s, ByHand& call, const Written& written,
                            std::uint64_t without_out, std::size_t first) {
   constexpr std::size_t kMost = trials(std::size_t{64}, std::size_t{2});
@@ -122,7 +122,7 @@ std::string wrong_gradient(const Sample& s, ByHand& call, const Written& written
   return "";
 }
 
-/// What differs where the same numbers lie in other blocks.
+/// The first difference between calls with the same numbers in other blocks.
 std::string difference(const Written& is, const Written& wanted) {
   const auto find = [](const char* what, const auto& x, const auto& y) -> std::string {
     for (std::size_t a = 0; a < x.size(); ++a) {
@@ -139,7 +139,8 @@ std::string difference(const Written& is, const Written& wanted) {
   return output.empty() ? find(" gradient of argument ", is.gradients, wanted.gradients) : output;
 }
 
-/// Where the gradient of argument `a` is not wanted, the others are the same and it is left alone.
+/// A gradient of argument `a` that is not wanted stays unchanged, and the other gradients are the
+/// same.
 std::string wrong_without(const Sample& s, std::size_t a) {
   const Layout layout{.batch = 3, .is_cut = true};
   ByHand all(s, layout, 5);
@@ -224,7 +225,7 @@ Failures calls_by_hand(const Sample& s) {
   for (std::uint64_t k = 0; s.record->outputs > 1 && k < s.record->outputs; ++k) {
     gradient(" nobody used output " + std::to_string(k), {.batch = 3}, std::uint64_t{1} << k);
   }
-  // With one argument backward is called where its gradient is wanted.
+  // An operation of one argument gets backward calls only for a wanted gradient.
   for (std::size_t a = 0; s.inputs.size() > 1 && a < s.inputs.size(); ++a) {
     found.add("called by hand, nobody wants the gradient of argument " + std::to_string(a),
               wrong_without(s, a));

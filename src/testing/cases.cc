@@ -6,7 +6,7 @@ namespace dynet::testing {
 
 namespace {
 
-/// What one case does with the arguments of each copy.
+/// The use of the arguments of each copy in one case.
 struct Plan {
   std::string name;
   int copies = 1;
@@ -81,7 +81,7 @@ std::vector<Plan> plans_of(const Sample& s) {
   return plans;
 }
 
-/// Makes the operand steps and remembers those that copies or arguments share.
+/// Makes the operand steps, and remembers operands shared by copies or arguments.
 class Operands {
  public:
   Operands(Program& program, const Sample& sample, const Plan& plan, Draw& draw)

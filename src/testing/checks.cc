@@ -32,7 +32,7 @@ Failures gradients_agree_with_differences(const Sample& sample) {
       continue;
     }
     if (sample.record->surrogate_gradient) {
-      continue;  // tables say what it is (tests/oracle)
+      continue;  // tables have the value (tests/oracle)
     }
     found.add(c.name, check_gradients(c.program, one_by_one));
   }
@@ -136,7 +136,7 @@ class Calls final : public execute::Observer {
   std::vector<One> all;
 };
 
-/// What is wrong with the calls of three nodes: each must hold all, with the weights shared.
+/// The mistake in the calls of three nodes: each call must have all nodes, with the weights shared.
 std::string wrong_call(const Sample& sample, const Calls& calls,
                        const std::vector<graph::NodeId>& nodes, const graph::Graph& graph) {
   const graph::Signature& signature = *graph[nodes[0]].signature;

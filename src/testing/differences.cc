@@ -6,8 +6,8 @@ namespace dynet::testing {
 
 namespace {
 
-/// The gradient of one source as `run` found it: of its parameter, or the sum over the leaves that
-/// read it.
+/// The gradient of one source after `run`: of its parameter, or the sum over the leaves that read
+/// the source.
 std::vector<double> gradient_of_source(const Program& program, const Result& result,
                                        std::size_t source) {
   if (!result.source_gradients[source].empty()) {

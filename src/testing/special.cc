@@ -28,9 +28,9 @@ bool alike(double a, double b) {
   return kind == other;
 }
 
-/// Where the largest floats are among the numbers, sums and products overflow in one order of their
-/// terms and not in another, and what has overflowed may meet its opposite. A sixteenth of the
-/// largest float is what a few terms of the examples come to.
+/// With the largest floats among the numbers, sums and products overflow in one order of their
+/// terms and not in another, and an overflow may meet its opposite. Numbers above a sixteenth of
+/// the largest float count as lost, as a few more terms may make them overflow.
 bool alike_if_not_lost(double a, double b) {
   const auto is_lost = [](double x) {
     return std::isnan(x) || std::fabs(x) > static_cast<double>(Limits::max()) / 16.0;
@@ -38,8 +38,8 @@ bool alike_if_not_lost(double a, double b) {
   return alike(a, b) || (is_lost(a) && is_lost(b));
 }
 
-/// The first number of two runs about which `same` says no, in the values and the gradients of
-/// steps; empty where there is none.
+/// The first number of two runs that `same` refuses, in the values and the gradients of steps;
+/// empty if there is none.
 std::string difference(const Result& a, const Result& b, bool (*same)(double, double)) {
   const auto find = [&](const char* what, const auto& x, const auto& y) -> std::string {
     for (std::size_t s = 0; s < x.size(); ++s) {
@@ -59,7 +59,7 @@ std::string difference(const Result& a, const Result& b, bool (*same)(double, do
   return value.empty() ? find("gradient", a.gradients, b.gradients) : value;
 }
 
-/// A run, or the text of what was thrown instead.
+/// A run, or the text of the exception that ended it.
 struct Outcome {
   Result result;
   std::string thrown;
@@ -72,14 +72,14 @@ Outcome outcome(const Program& program, Device* device, bool batching) {
   }
 }
 
-/// A program with special values, and in what way.
+/// A program with special values, and their description.
 struct Fed {
   std::string name;
   Program program;
   bool has_largest = false;
   [[nodiscard]] auto same() const { return has_largest ? alike_if_not_lost : alike; }
 };
-/// The sources of each argument: one for each copy, or one that they share. None twice.
+/// The sources of each argument: one for each copy, or one shared source. Each set once.
 std::set<std::vector<std::size_t>> sources_of_arguments(const Program& program) {
   std::vector<std::vector<std::size_t>> all;
   for (const Step& step : program.steps) {
@@ -122,8 +122,7 @@ std::vector<Fed> singles(const Program& program) {
   return all;
 }
 /// Rows that are special as a whole, of one of the copies each: all numbers of an argument, and its
-/// first column where that is less. The rows take turns over the arguments: there is an odd number
-/// of them.
+/// first column if it has more. The rows take turns over the arguments: their number is odd.
 std::vector<Fed> rows(const Program& program) {
   constexpr std::size_t kEvery = trials(std::size_t{2}, std::size_t{7});
   std::vector<Fed> all;
@@ -236,7 +235,7 @@ Failures special_values_as_double(const Sample& sample) {
     }
     for (const Fed& fed : all_of(c.program)) {
       if (fed.has_largest) {
-        continue;  // what overflows in float does not in double; docs/special-values.md says where
+        continue;  // an overflow in float is none in double; see docs/special-values.md
       }
       const Outcome in_double = outcome(fed.program, double_device(), false);
       for (const auto& target : kernels::supported_targets()) {
@@ -253,7 +252,7 @@ Failures special_values_as_double(const Sample& sample) {
 }
 
 namespace {
-/// What differs in the middle one of three examples.
+/// Differences in the middle one of three examples.
 std::string difference_in_the_middle(const Result& a, const Result& b) {
   for (std::size_t s = 0; s < a.values.size(); ++s) {
     for (std::size_t o = 0; o < a.values[s].size(); ++o) {

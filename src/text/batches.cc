@@ -18,7 +18,7 @@ std::uint64_t scrambled(std::uint64_t x) {
   return x ^ (x >> 31U);
 }
 
-/// Numbers into one, so that each matters in its place.
+/// A hash of numbers in which their order matters.
 std::uint64_t joined(std::initializer_list<std::uint64_t> numbers) {
   std::uint64_t sum = 0;
   for (const std::uint64_t number : numbers) {

@@ -49,7 +49,7 @@ Batches epoch_of(Buckets& buckets) {
   return all;
 }
 
-/// What the options count.
+/// The size in the units of the options.
 std::size_t size_of(const Places& batch, const Places& lengths, BatchSize of) {
   std::size_t tokens = 0;
   std::size_t longest = 0;
@@ -135,7 +135,7 @@ TEST(Buckets, TheSameOnEveryMachine) {
   EXPECT_EQ(buckets.position().to_string(), "1 0 0 6938886825212493728");
 }
 
-/// From every position on, what follows is what followed before.
+/// From every position on, the same batches follow as before.
 template <class B, class Batch>
 void expect_resumes(B& from_start, B& resumed, int calls) {
   std::vector<std::pair<BucketPosition, Batch>> history;

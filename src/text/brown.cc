@@ -1,20 +1,21 @@
 // Brown clusters.
 //
-// With n(i,j) for how often cluster i stands before j, and l(i), r(i) for how often i stands on the
-// left and on the right of anything in the corpus, the mutual information of the clusters in the
-// window is, up to factors that merging does not change,
+// Let n(i,j) be the number of times that cluster i stands before j, and l(i), r(i) the number of
+// times that i stands on the left and on the right of any word of the corpus. The mutual
+// information of the clusters in the window is, up to factors that merging does not change,
 //
 //   sum h(n(i,j)) - sum R(i) log l(i) - sum C(j) log r(j),   h(x) = x log x,
 //
-// where R and C are the sums of rows and columns of n. The loss of a merge of i and j is then a sum
-// over the other clusters k of
+// with R and C the sums of rows and columns of n. The loss of a merge of i and j is then a sum over
+// the other clusters k of
 //
 //   D(n(i,k), n(j,k)) + D(n(k,i), n(k,j)),   D(x,y) = h(x) + h(y) - h(x + y),
 //
-// and terms of i and j alone. D is 0 where one of its arguments is: what a new word changes are the
-// pairs that have neighbours in common with it. So the losses of all pairs are kept, and mended
-// after each step, at a cost of (neighbours of the word) x (clusters) instead of the square of the
-// clusters that Liang (2005) states; only the row of a merged cluster is computed anew.
+// and terms of i and j alone. D is 0 if one of its arguments is 0, so a new word changes only pairs
+// that have neighbours in common with the word. Example: D(3, 0) = 0. So the losses of all pairs
+// are kept and corrected after each step, at a cost of (neighbours of the word) x (clusters)
+// instead of the square of the clusters in Liang (2005); only the row of a merged cluster is
+// computed anew.
 
 #include <algorithm>
 #include <array>
@@ -33,7 +34,7 @@ using Count = std::uint64_t;
 /// millions are below, and a real difference of one count in them above.
 constexpr double kTie = 1e-9;
 
-/// x log x, from a table where x is small.
+/// x log x, from a table for small x.
 class EntropyTerm {
  public:
   EntropyTerm() {
@@ -51,8 +52,8 @@ class EntropyTerm {
   std::vector<double> table_ = std::vector<double>(std::size_t{1} << 16U);
 };
 
-/// The clusters of the window. Each is in a slot; slots from 0 to `used_` are taken but for one at
-/// most, which the last merge freed. Invariant between calls: `loss(i, j)` is that of merging i and
+/// The clusters of the window, each in a slot. Slots from 0 to `used_` are taken, except at most
+/// one, freed by the last merge. Invariant between calls: `loss(i, j)` is the loss of merging i and
 /// j, for i < j in taken slots. Not thread-safe.
 class Window {
  public:
@@ -63,8 +64,8 @@ class Window {
     std::size_t slot;
     Count count;
   };
-  /// Puts a new cluster into a free slot. `right` and `left` are its neighbours in the window,
-  /// itself among them; `totals` its pairs in the whole corpus.
+  /// Puts a new cluster into a free slot. `right` and `left` are its neighbours in the window, the
+  /// cluster itself among them; `totals` its pairs in the whole corpus.
   void insert(std::size_t slot, const std::vector<Neighbour>& right,
               const std::vector<Neighbour>& left, std::array<Count, 2> totals);
   /// The pair, in order, that loses the least.
@@ -160,8 +161,8 @@ void Window::insert(std::size_t slot, const std::vector<Neighbour>& right,
   compute_losses(slot);
 }
 
-/// What merging two clusters loses by themselves: pairs within them, and the logarithms of their
-/// sides.
+/// The part of the loss that depends on two clusters alone: pairs within them, and the logarithms
+/// of their sides.
 double Window::own_loss(std::size_t i, std::size_t j) const {
   const std::array<Count, 4> inside = {counts_[i * slots_ + i], counts_[j * slots_ + j],
                                        counts_[i * slots_ + j], counts_[j * slots_ + i]};
@@ -227,7 +228,7 @@ void Window::mend(std::size_t side, std::size_t a, std::size_t b) {
   const auto changes = [&](std::size_t i) { return i != a && i != b && count(side, b, i) > 0; };
   for (const std::size_t i : taken_) {
     if (!changes(i)) {
-      continue;  // where b is a neighbour of neither, nothing changes
+      continue;  // b is a neighbour of neither: nothing changes
     }
     const Count ia = count(side, a, i);
     const Count ib = count(side, b, i);
@@ -248,7 +249,7 @@ void Window::merge(std::size_t a, std::size_t b) {
   for (const std::size_t side : {kLeft, kRight}) {
     mend(side, a, b);
   }
-  // A row, then a column: what a and b have with each other comes to n(a, a).
+  // A row, then a column: the pairs of a and b with each other come to n(a, a).
   for (const std::size_t side : {kLeft, kRight}) {
     for (const std::size_t other : taken_) {
       count(side, a, other) += count(side, b, other);
@@ -311,7 +312,7 @@ class Neighbours {
   std::vector<std::pair<unsigned, Count>> list_;
 };
 
-/// Adds words to the window, merges, and keeps who is where.
+/// Adds words to the window, merges, and records the words of each cluster.
 class Clustering {
  public:
   Clustering(const BigramCounts& counts, std::size_t clusters)
@@ -375,7 +376,7 @@ Clusters brown_clusters(const BigramCounts& counts, unsigned count,
       free = merge().second;
     }
   }
-  // The clusters are those in the slots other than `free`; they are the leaves of the tree.
+  // The clusters in the slots other than `free` are the leaves of the tree.
   std::vector<std::size_t> node(count + 1, 0);
   for (std::size_t slot = 0, leaf = 0; slot <= count; ++slot) {
     if (slot != free) {

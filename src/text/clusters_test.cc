@@ -1,5 +1,5 @@
 // Classes of words: against an implementation that computes everything anew, and in the builders
-// that they are for.
+// that read the classes.
 
 #include "dynet/text/clusters.h"
 
@@ -59,7 +59,7 @@ class Naive {
   std::vector<std::vector<unsigned>> merged;  ///< words of each cluster that a merge made
 
  private:
-  /// What merging does not change is left out.
+  /// Without the terms that merging does not change.
   [[nodiscard]] double information(const std::vector<std::vector<unsigned>>& slots) const {
     const auto h = [](double x) { return x > 0 ? x * std::log(x) : 0.0; };
     double sum = 0;
@@ -212,7 +212,7 @@ TEST(Brown, IsWhatTryingAllMergesGives) {
       wanted.insert(names);
     }
     ASSERT_EQ(partition(found), wanted) << "round " << round << ": " << words << " in " << count;
-    // The tree: what a path's beginning has in common was merged.
+    // The tree: words with a common beginning of their paths were merged.
     std::map<std::string, std::set<std::string>> below;
     for (const Clusters::Word& word : found.words) {
       const std::string& path = found.paths[word.cluster];

@@ -247,7 +247,7 @@ std::string to_text(const ConlluSentence& sentence) {
 }  // namespace
 
 void write(std::ostream& out, const ConlluSentence& sentence) {
-  // The reader knows what a sentence is.
+  // The reader checks the sentence.
   const std::string text = to_text(sentence);
   std::istringstream in(text);
   ConlluReader reader(Lines(in, "sentence", {Encoding::kBytes}));

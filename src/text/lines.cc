@@ -21,8 +21,8 @@ bool continues(std::string_view text, std::size_t at) {
   return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80U;
 }
 
-/// Bytes of the character at `at`, or 0 where there is none: the well-formed sequences of the
-/// Unicode standard, table 3-7.
+/// Bytes of the character at `at`, or 0 if there is none: the well-formed sequences of the Unicode
+/// standard, table 3-7.
 std::size_t length_of_character(std::string_view text, std::size_t at) {
   const auto first = static_cast<unsigned char>(text[at]);
   if (first < 0x80U) {
@@ -127,7 +127,7 @@ void Lines::fail(std::size_t line, std::size_t column, const std::string& reason
   throw TextError(file_, line, column, reason);
 }
 
-/// Reads on from the file; false at its end. What has not been returned moves to the front.
+/// Reads on from the file; false at its end. Bytes not yet returned move to the front.
 bool Lines::refill() {
   std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
             buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
@@ -148,7 +148,7 @@ bool Lines::refill() {
   return count > 0;
 }
 
-/// Finds the end of the line at `begin_`, relative to it; false where nothing is left.
+/// Finds the end of the line at `begin_`, relative to it; false if nothing is left.
 bool Lines::find_end(std::size_t& end) {
   std::size_t seen = 0;
   while (true) {

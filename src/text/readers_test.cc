@@ -1,4 +1,4 @@
-// Readers of text: what each format gives, and where its errors are.
+// Readers of text: the sentences of each format, and the places of errors.
 
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ TEST(Lines, EndsMarksAndNumbers) {
 }
 
 TEST(Lines, OfAnyLengthAcrossPieces) {
-  // Lengths around those of the pieces in which a file is read.
+  // Lengths near the length of the pieces in which a file is read.
   std::string text;
   std::vector<std::size_t> lengths;
   for (const std::size_t length : {std::size_t{0}, std::size_t{262143}, std::size_t{262144},
@@ -114,7 +114,7 @@ TEST(Lines, ZeroBytesAndOtherEncodings) {
   EXPECT_EQ(mistake([&] { lines.next(line); }).substr(0, 17), "2:2: a zero byte;");
   EXPECT_TRUE(lines.next(line));
   EXPECT_EQ(line, "e");
-  // What is not UTF-8, each after "a" or eight letters, and its last good relatives.
+  // Bytes that are not UTF-8, each after "a" or eight letters, and valid bytes close to them.
   for (const std::string bad :
        {"\x80", "\xC1\xBF", "\xC3", "\xC3(", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xE2\x82",
         "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF"}) {
@@ -455,7 +455,7 @@ TEST(Writing, RefusesWhatWouldNotBeReadAsTheSame) {
   EXPECT_THROW(Tree().add("S", {0}), IndexError);
 }
 
-/// A pipe: it does not know how much was written to it.
+/// A pipe: a stream without a known length.
 class Pipe : public std::streambuf {
  public:
   std::string text;

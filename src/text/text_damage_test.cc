@@ -1,5 +1,5 @@
-// Random sentences come back from what was written, and damaged text is read as another text or
-// refused with a place that exists: no crash, no endless loop.
+// Random sentences are read back as written, and damaged text is read as another text or refused
+// with a place that exists: no crash, no endless loop.
 
 #include <gtest/gtest.h>
 
@@ -244,7 +244,7 @@ void begin_with_mark(ConlluSentence& sentence) {
 }
 void begin_with_mark(Tree& tree) { tree.nodes[0].label = kMark + tree.nodes[0].label; }
 
-/// The mark of UTF-8 is a part of words, but where a file begins with it.
+/// The mark of UTF-8 is a part of words, except at the front of a file.
 TYPED_TEST(FormatTest, WordsThatBeginWithTheMarkAreReadBackOrRefused) {
   Random random(3);
   unsigned refused = 0;
@@ -338,7 +338,7 @@ TYPED_TEST(FormatTest, DamageIsReadOrHasItsPlace) {
         is_at_end = !reader.next(sentence);
         if (!is_at_end && text.find('\0') == std::string::npos) {
           std::ostringstream again;
-          write(again, sentence);  // what was read is a sentence
+          write(again, sentence);  // a sentence that was read can be written
         }
       } catch (const TextError& e) {
         ++errors;

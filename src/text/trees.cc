@@ -65,7 +65,7 @@ bool TreeReader::next(Tree& tree) {
   return true;
 }
 
-/// Goes to what is no white space, over lines; false at the end of the file.
+/// Goes to the next character that is no white space, over lines; false at the end of the file.
 bool TreeReader::skip_space() {
   while (true) {
     while (at_ < line_.size() && is_space(line_[at_])) {
@@ -181,7 +181,7 @@ void TreeReader::finish() {
 
 namespace {
 
-/// ValueError unless the tree is one, and its labels can be read back.
+/// ValueError unless `tree` is a tree, and its labels can be read back.
 void check_tree(const Tree& tree) {
   if (tree.nodes.empty()) {
     throw ValueError("text::write: a tree without nodes");

@@ -56,8 +56,9 @@ void Trainer::allocate_averages() {
   ma_aux_allocated_lookup = static_cast<unsigned>(ma_lp.size());
 }
 
-/// Tells the tables who keeps averages of their rows. A table knows one; those of another trainer,
-/// which had it before, are caught up, and attached again by its next update.
+/// Tells the tables who keeps averages of their rows. A table knows one keeper; averages of another
+/// trainer, which the table had before, are caught up, and attached again by that trainer's next
+/// update.
 void Trainer::attach_averages() {
   const auto& tables = detail::ModelAccess::lookups(*model);
   table_averages_.resize(ma_lp.size());

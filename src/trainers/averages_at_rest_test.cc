@@ -54,7 +54,7 @@ void ask_for_average(Trainer& trainer, const Kind& kind) {
   }
 }
 
-/// Its rows as graphs read them; nothing is caught up for it.
+/// The table's rows as graphs read them, without catching up.
 Doubles rows_of(const LookupParameter& table) {
   const Device& device = table.p->state().device;
   const params::Buffer numbers(device, table.p->all_dim.elements(), "test");
@@ -119,7 +119,7 @@ std::vector<Rule> rules() {
           rule<AdamTrainer>("AdamDense", LookupUpdates::kDense)};
 }
 
-/// Two tables under one trainer, and what their averages should be.
+/// Two tables under one trainer, and the wanted averages.
 class Watched {
  public:
   Watched(const Rule& how, const Kind& kind, float lambda, unsigned seed = 1)
@@ -153,7 +153,7 @@ class Watched {
       }
     }
   }
-  /// An update, and its part of the means: of what the values are before they decay.
+  /// An update, and its part of the means: of the values before their decay.
   void update() {
     trainer->update();
     note_update();
@@ -458,7 +458,8 @@ struct Column {
   std::unique_ptr<Trainer> trainer;
 };
 
-/// A table of many rows, whose log is long, and three of them alone in one that is updated densely.
+/// A table of many rows, whose log is long, and the three used rows alone in a densely updated
+/// table.
 TEST_P(AtRestFor, TensOfThousandsOfUpdates) {
   constexpr unsigned kRows = 70000;
   constexpr std::array<unsigned, 3> kUsed = {0, 35000, 69999};
@@ -488,8 +489,8 @@ TEST_P(AtRestFor, TensOfThousandsOfUpdates) {
   EXPECT_EQ(got[1], got[69998]);
 }
 
-/// An update does not touch the averages of rows that it does not change, wherever the table lies
-/// (a call costs more on a device with memory of its own, so the rows are long).
+/// An update does not touch the averages of rows that it does not change, on every device (a call
+/// costs more on a device with memory of its own, so the rows are long).
 TEST(AtRestOf, ALargeTable) {
   constexpr unsigned kRows = 40;
   constexpr unsigned kSize = 40000;

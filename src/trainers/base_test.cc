@@ -1,4 +1,4 @@
-// What all trainers share, whatever their rule.
+// The behaviour common to all trainers, whatever their rule.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -33,7 +33,7 @@ TEST(Trainer, FrozenParametersStayAsTheyAre) {
   EXPECT_EQ(l.current_weight_decay(), 1.0F);
 }
 
-/// What a graph computes with.
+/// The values with which a graph computes.
 float effective(const ParameterStorageBase& s) {
   std::vector<float> x(static_cast<std::size_t>(s.state().elements));
   const params::Buffer buffer(s.state().device, s.state().elements, "test");
@@ -95,8 +95,8 @@ void decay(std::size_t place, double rate, bool trains_all, LookupUpdates how) {
   expect((left - 0.5) * (1.0 - rate));
 }
 
-// A parameter is decayed at the rate of its own collection, dense or table, whoever trains it and
-// whichever collection it is seen from.
+// A parameter, dense or table, is decayed at the rate of its own collection, for every trainer and
+// from every collection above.
 TEST(Trainer, DecayInSubCollectionsHasOneMeaning) {
   const std::vector<double> rates{0.1, 0.25, 0.1};
   for (const LookupUpdates how :
@@ -125,7 +125,7 @@ TEST(Trainer, ClipsByValueAndThenByNorm) {
   EXPECT_EQ(as_vector((*l.values())[1]), (std::vector<float>{-0.5F, 2.0F}));
   EXPECT_EQ(as_vector((*l.values())[0]), (std::vector<float>{0, 0}));
   EXPECT_EQ(trainer.clips, 0.0F);
-  // By norm: of what the values leave. sqrt(0.5 + 3 * 4), here divided by as much.
+  // By norm, after the limit of values: sqrt(0.5 + 3 * 4), here divided by the same number.
   trainer.clip_threshold = 1.0F;
   p.set_value({0, 0, 0});
   add();
@@ -251,7 +251,7 @@ TEST(Trainer, PicksUpNewParametersAndKeepsTheCollection) {
   EXPECT_EQ(as_vector((*l.values())[0])[1], 1.0F);
 }
 
-/// Their state is kept by their places in the collection.
+/// Trainers keep the state of parameters by place in the collection.
 TEST(Trainer, WhatWasUpdatedIsTakenOutNoMore) {
   const auto check = [](auto make) {
     ParameterCollection model;
@@ -351,7 +351,7 @@ TEST(Trainer, CyclesOfTheRate) {
   const Tensor gradient({1}, &g, nullptr, DeviceMempool::NONE);
   double moved = 0.0;
   std::stringstream half_way;
-  // The rate of each update; that of the first is the minimum, as is that of the second.
+  // The rate of each update; the first two have the minimum.
   const std::vector<float> rates{0.5F,  0.5F, 0.75F, 1.0F, 1.25F, 1.5F,
                                  1.25F, 1.0F, 0.75F, 0.5F, 0.75F};
   for (std::size_t i = 0; i < rates.size(); ++i) {
@@ -420,7 +420,7 @@ TEST(Trainer, UsersCanWriteTheirOwn) {
   EXPECT_EQ(as_vector(l.get_storage().all_values), (std::vector<float>{0, -3}));
 }
 
-/// One that divides the steps of a table by what its stored values are yet to be multiplied by.
+/// A trainer that divides the steps of a table by the pending factor of its stored values.
 struct DividingTrainer : HalvingTrainer {
   using HalvingTrainer::HalvingTrainer;
 
@@ -480,7 +480,7 @@ struct FailingTrainer : MomentumSGDTrainer {
   }
 };
 
-/// What the rows of an update have in common is forgotten with it, however it ends.
+/// Facts common to the rows of an update end with it, also after an error.
 TEST(Trainer, AnUpdateThatFailsEndsItsRows) {
   ParameterCollection model;
   const LookupParameter l = model.add_lookup_parameters(8, {1}, ParameterInitConst(0));

@@ -1,5 +1,5 @@
-// CUDA kernels of updates against the plain loops. Built with -DDYNET_CUDA=ON; what needs a device
-// is skipped, and says so, where there is none.
+// CUDA kernels of updates against the plain loops. Built with -DDYNET_CUDA=ON; tests on a device
+// are skipped, with a message, if there is none.
 
 #include "trainers/device_steps.h"
 

@@ -1,4 +1,4 @@
-// What exponentiated gradients ask of parameters.
+// The demands of exponentiated gradients on parameters.
 
 #include "dynet/trainers/eg.h"
 

@@ -72,7 +72,7 @@ std::vector<double> from_device(const Device& device, const void* numbers, std::
   return x;
 }
 
-/// What `read(to)` writes where the table lies, `count` numbers.
+/// `count` numbers that `read(to)` writes in the memory of the table.
 template <class F>
 std::vector<double> read_by(const LookupParameter& table, std::int64_t count, F read) {
   const Device& device = table.p->state().device;
@@ -94,7 +94,7 @@ std::vector<double> effective_rows(const LookupParameter& table) {
   });
 }
 
-/// What a table stores, without looking at it as users do.
+/// The stored numbers of a table, without the effects of a user's read.
 std::vector<double> stored(const LookupParameter& table) {
   return from_device(table.p->state().device, params::values(*table.p),
                      table.p->all_dim.elements());
@@ -504,7 +504,7 @@ TEST(Exact, IsRefusedWhereNoSumOfStepsSaysIt) {
   }
 }
 
-// A mean of u does not exist where the weights add up to nothing: here those of two steps.
+// A mean of u does not exist if the weights add up to nothing: here the weights of two steps.
 TEST(Exact, WeightsOfBothSigns) {
   Both b(make<AdamTrainer>(0.9F, 0.999F, 0.5F), 13);
   for (int i = 0; i < 300; ++i) {

@@ -12,14 +12,14 @@ namespace {
 // are caught up: a pass over the table, shared by so many updates.
 constexpr std::uint32_t kMostSteps = 65536;
 
-// In a block of prefix sums b^k stays above e^-2: a difference of two keeps 15 digits less those
-// of 1 / (1 - b).
+// In a block of prefix sums b^k stays above e^-2: a difference of two sums keeps 15 digits less the
+// digits of 1 / (1 - b).
 constexpr double kBlockDecay = 2.0;
 constexpr std::uint32_t kLongestBlock = 4096;
 
 // The series leaves out the fourth central moment of u over its mean to the fourth, times at most
-// 0.082 of the displacement (reached where epsilon is 4 sqrt(v)); a row moves by at most
-// 1 / (1 - beta_1) * m / sqrt(v), some 30 rates.
+// 0.082 of the displacement (reached for epsilon = 4 sqrt(v)); a row moves by at most 1 / (1 -
+// beta_1) * m / sqrt(v), some 30 rates.
 constexpr double kWidestMoment = 2e-7;
 // The same for a block, over which u is spread evenly: |u - mean| / mean.
 constexpr double kWidestBlock = 0.03;
@@ -235,7 +235,7 @@ void MissedUpdates::catch_up(unsigned row) {
   last_[row] = log_.steps();
 }
 
-/// Averages first: what they missed follows from the values and the state of before.
+/// Averages first: their missed steps follow from the old values and the old state.
 void MissedUpdates::catch_up() {
   if (!is_current_) {
     table_.catch_up_averages();

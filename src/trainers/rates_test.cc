@@ -1,4 +1,4 @@
-// Schedules: their curves, and how a trainer follows them.
+// Schedules: curves, and the rates of a trainer with a schedule.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -94,7 +94,7 @@ TEST(Rates, OfAPlateau) {
   for (int i = 0; i < 30; ++i) {
     EXPECT_EQ(report(100.0), 0.2);
   }
-  // A rate that is below the last one is not raised.
+  // A rate below the last rate of the schedule is not raised.
   s = std::make_shared<PlateauSchedule>(0.1, 0.5, 0, 0.0, 0.2);
   EXPECT_EQ(report(1.0), 0.1);
   EXPECT_EQ(report(2.0), 0.1);

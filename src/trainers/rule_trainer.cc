@@ -1,4 +1,4 @@
-// What trainers that are rules share: which numbers a step reads and writes, and who runs it.
+// Trainers that are rules: the operands of a step, and the code that runs the step.
 
 #include "dynet/trainers/rule_trainer.h"
 
@@ -86,7 +86,7 @@ void RuleTrainerBase::prepare(const Facts& facts) {
   }
 }
 
-/// Runs a step on `data`: values, gradient, states. Where it has no sums, two threads may share it.
+/// Runs a step on `data`: values, gradient, states. Two threads may share a step without sums.
 void RuleTrainerBase::apply(const Device& device, const Facts& facts, void* const* data,
                             std::int64_t elements) {
   constexpr std::size_t kPart = 4096;  // a few microseconds
@@ -109,7 +109,7 @@ void RuleTrainerBase::apply(const Device& device, const Facts& facts, void* cons
   }
 }
 
-/// For whole tables: where the rule has sums, these are over rows.
+/// For whole tables: if the rule has sums, they run over rows.
 void RuleTrainerBase::apply_to_rows(const Device& device, const Facts& facts, void* const* data,
                                     std::int64_t rows, std::int64_t row_elements,
                                     std::int64_t row_bytes) {
@@ -168,8 +168,8 @@ void RuleTrainerBase::end_rows() {
   rows_.device = nullptr;
 }
 
-/// Rows lie anywhere in a table that may be larger than all caches: those that come soon are
-/// fetched while others are computed. Where a row is long, the processor fetches its rest.
+/// Rows lie anywhere in a table that may be larger than all caches: the next rows are fetched while
+/// others are computed. For a long row, the processor fetches the rest.
 void RuleTrainerBase::step_waiting_rows() {
   constexpr std::size_t kPart = 24;
   constexpr std::size_t kAhead = 4;

@@ -1,4 +1,4 @@
-// The rules of all trainers as loops: every SIMD target against plain double, and what holds for
+// The rules of all trainers as loops: every SIMD target against plain double, and properties at
 // each place, length and number.
 #include <gtest/gtest.h>
 
@@ -122,8 +122,7 @@ TEST_P(StepsTest, ResultsDoNotDependOnThePlace) {
   });
 }
 
-/// The numbers of a prepared step are those of the rule: equal constants were not taken for one
-/// that differs.
+/// A prepared step has the numbers of the rule: no constant was replaced by an unequal constant.
 TEST(Steps, ConstantsThatAreOneNumberAreEqual) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> member(-1.0, 1.0);
@@ -141,7 +140,7 @@ TEST(Steps, ConstantsThatAreOneNumberAreEqual) {
 }
 
 TEST_P(StepsTest, AdamDividesByTheRootOfAnyNumber) {
-  // With these rates v stays what it is and m becomes 1, so that w is the inverse of the root.
+  // With these rates v does not change and m becomes 1, so that w is the inverse of the root.
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::vector<float> v{0.0F, 1e-42F, 0x1p-126F, 1e-36F, 1e-30F, 1e-8F, 0.3F, 1.0F, 3e20F, 3e38F};
   const std::size_t n = v.size();

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-/// ValueError unless `is_right`. `what` names the number.
+/// ValueError unless `is_right`. Errors name the number as `what`.
 void check(bool is_right, const Schedule& schedule, const char* what, double value,
            const char* wanted) {
   if (!is_right) {
@@ -162,7 +162,7 @@ namespace {
 
 constexpr double kLargestCount = 9007199254740992.0;  // 2^53: doubles count no further
 
-/// A number of updates that was read; ValueError where it is none.
+/// A number of updates from a text; ValueError for a number that is no count.
 std::uint64_t count_of(double x) {
   if (!(x >= 0.0 && x <= kLargestCount) || x != std::floor(x)) {
     throw ValueError("a schedule's count is " + std::to_string(x) + "; want a whole number");

@@ -1,5 +1,5 @@
-// What the numbers of a trainer may be. Members can be set directly, so updates look at all of
-// them; the reader of states wants the same of them.
+// The allowed numbers of a trainer. Members can be set directly, so updates check all of them; the
+// reader of states makes the same checks.
 
 #include "trainers/settings.h"
 
@@ -35,7 +35,7 @@ void check(const char* whose, const char* what, trainers::Range range, float val
   }
 }
 
-/// Those of a rule.
+/// The numbers of a rule.
 void check(const trainers::StateLists& lists) {
   const auto check_one = [&](const trainers::StateLists::Number& n) {
     if (n.value != nullptr) {

@@ -1,4 +1,4 @@
-// What the numbers of a trainer may be: other ones change nothing, whoever brings them.
+// The allowed numbers of a trainer: others change nothing, from any source.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -20,7 +20,7 @@ namespace {
 
 constexpr unsigned kRows = 400;
 
-/// What a program may ask of an update.
+/// A setting that a program may choose for updates.
 struct Setting {
   const char* name;
   LookupUpdates how = LookupUpdates::kSparse;
@@ -97,7 +97,7 @@ struct Model {
   LookupParameter table;
 };
 
-/// The values after some updates; empty where the trainer refuses the setting.
+/// The values after some updates; empty if the trainer refuses the setting.
 template <class T>
 std::vector<float> train(const Setting& setting) {
   reset_rng(3);
@@ -157,7 +157,7 @@ TEST(SharedUpdate, HasTheBitsOfOneThread) {
   EXPECT_GT(compared, 50U);
 }
 
-/// Looks at each row once its step is asked for, and may fail at one.
+/// Looks at each row when its step is asked for, and may fail at a row.
 struct WatchingTrainer : SimpleSGDTrainer {
   using SimpleSGDTrainer::SimpleSGDTrainer;
   unsigned skipped = kRows;
@@ -175,8 +175,8 @@ struct WatchingTrainer : SimpleSGDTrainer {
   }
 };
 
-/// What a program's own trainer leaves out is left out, and what it asked for before it failed is
-/// done, with a helper or without.
+/// A row that a program's own trainer skips is not updated, and rows before its failure are, with a
+/// helper or without.
 TEST(SharedUpdate, AsksATrainersOwnFunctionForEachRow) {
   for (const bool has_helper : {false, true}) {
     const auto helped = has_helper ? std::make_unique<Helped>() : nullptr;

@@ -1,11 +1,10 @@
 // One pass of an optimiser's rule over rows of numbers, for each rule and SIMD target: each number
-// is read and written once.
+// is read and written once. Example: Adam reads w, g, m and v and writes w, m and v.
 //
-// The constants of a rule are further inputs that stay the same (ext/update.h), in registers where
-// they fit. All results of a vector are computed before the first is written, as they overwrite
-// what they were computed from, and so that what they share is computed once. A rule with
-// reductions runs as one row (kernels/simd_passes-inl.h), with a pass for each of them that waits
-// for another.
+// The constants of a rule are further inputs that stay the same (ext/update.h), in registers if
+// they fit. All results of a vector are computed before the first is written, as results overwrite
+// their operands, and so that shared terms are computed once. A rule with reductions runs as one
+// row (kernels/simd_passes-inl.h), with one pass for each reduction that waits for another.
 
 #include "trainers/simd_steps.h"
 
@@ -32,13 +31,13 @@ namespace dynet::kernels {
 namespace HWY_NAMESPACE {
 namespace {
 
-/// Written out, so that the compiler drops those that are equal to an earlier one.
+/// Written out, so that the compiler drops constants equal to an earlier one.
 template <std::size_t... kC>
 HWY_INLINE void set_constants(D d, const float* constants, V* x, std::index_sequence<kC...>) {
   ((x[kC] = hn::Set(d, constants[kC])), ...);
 }
 
-/// Computes one vector of each result E, from element i on; `part` elements of it where kPart.
+/// Computes one vector of each result E, from element i on; `part` elements of it if kPart.
 template <bool kPart, class... E, std::size_t... kI, std::size_t... kJ>
 HWY_INLINE void step_vector(rule::Types<E...> /*results*/, const float* const* in,
                             float* const* out, std::size_t i, std::size_t part, V* x,

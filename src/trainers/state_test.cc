@@ -1,4 +1,4 @@
-// What a trainer saves is all that its next updates depend on: training goes on to the bit.
+// Everything that a trainer's next updates depend on is saved: training goes on to the bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ struct Session {
     trainer = std::make_unique<T>(model);
     trainer->set_lookup_updates(how);
   }
-  /// What reading a file of the other model does: it has effective values.
+  /// The effect of reading a file of the other model: effective values.
   void set_values(Session& other) {
     const params::SaveScope scope(other.model);  // rows that lag catch up, as for a file
     p.set_value(as_vector(*other.p.values()));
@@ -110,7 +110,7 @@ void goes_on(LookupUpdates how, Extras extras) {
   }
   std::stringstream text;
   Session<T> two(how);
-  if (extras == Extras::kSwapped) {  // the weights are those that are saved
+  if (extras == Extras::kSwapped) {  // the weights are saved
     two.set_values(one);
     one.trainer->swap_params_to_moving_average();
     one.trainer->save(text);
@@ -190,7 +190,7 @@ struct Nameless : Trainer {
   void update_lookup_params(real, std::size_t) override {}
 };
 
-// DyNet 2.1 writes no name for gradient descent. What follows its state is the program's.
+// DyNet 2.1 writes no name for gradient descent. Text behind the state is the program's.
 TEST(State, TextWithoutAName) {
   ParameterCollection model;
   const std::string text =
@@ -303,8 +303,8 @@ struct Small {
   T trainer;
 };
 
-// Two places are left where the text is whole: as 2.1 writes it without the name of gradient
-// descent, and without the last line end of exponentiated gradients.
+// At two places a cut text is whole: as 2.1 writes it without the name of gradient descent, and
+// without the last line end of exponentiated gradients.
 TEST(State, EveryTruncationIsAnError) {
   for (const bool has_extras : {false, true}) {
     trainers::AllTrainers::for_each([&]<class T>(const T* /*type*/) {
@@ -368,7 +368,7 @@ TEST(State, ErrorsSayWhere) {
             "space after it");
 }
 
-// Without what is new here the text is that of 2.1.
+// Without new settings the text is the text of 2.1.
 TEST(State, TextOfExponentiatedGradients) {
   ParameterCollection model;
   model.add_parameters({2}, ParameterInitConst(0.5F));
@@ -404,7 +404,8 @@ TEST(State, AdditionsToTheTextOf21) {
             "[EPOCHS] +5.00000000e-01 +1.00000000e+00 +0.00000000e+00\n"
             "[SCHEDULE] 11 WarmupSchedule 1 2 1 CosineSchedule 3 0.5 8 0 0\n[MA:FALSE]\n"
             "#SimpleSGDTrainer# 0 0\n");
-  // Every truncation is an error that changes nothing, but the one that leaves a text of 2.1.
+  // Every truncation is an error that changes nothing, except for the one that leaves a text of
+  // 2.1.
   SimpleSGDTrainer reader(model, 0.125F);
   const std::size_t end_of_21 = text.str().find("[MA:FALSE]\n") + 11;
   for (std::size_t n = 0; n < text.str().size(); ++n) {

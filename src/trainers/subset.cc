@@ -26,7 +26,7 @@ std::vector<bool> chosen(const std::vector<unsigned>& places, std::size_t count,
   return is_chosen;
 }
 
-/// While it lives, what is not chosen is frozen.
+/// Freezes the parameters that are not chosen, while this object lives.
 class Frozen {
  public:
   Frozen() = default;

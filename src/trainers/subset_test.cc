@@ -1,4 +1,4 @@
-// Updates of some parameters, and trainers that declare what they override as those of 2.1 do.
+// Updates of some parameters, and trainers that declare overrides as in 2.1.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -46,7 +46,7 @@ TEST(Subset, OnlyTheListedParametersMove) {
   EXPECT_EQ(m.values(), (Floats{1, 0.5F, 0.5F, 1}));
   EXPECT_TRUE(m.a.is_updated());
   EXPECT_TRUE(m.other.is_updated());
-  // The gradients of the others waited; those of the listed ones are used up.
+  // Gradients of the listed parameters are used up; the others waited.
   trainer.update();
   EXPECT_EQ(m.values(), (Floats{0.5F, 0.5F, 0.5F, 0.5F}));
 }

@@ -8,14 +8,15 @@
 namespace dynet::trainers {
 namespace {
 
-// e^-2: what a difference of two loses are the digits that the value's share in one step lacks.
+// e^-2: a difference of two loses the digits that the value's share in one step lacks.
 constexpr double kBlockKeep = 0.1353352832366127;
 
 // When the log is full, all rows are caught up: at most one row per step, in the mean.
 constexpr std::uint32_t kFewestLogged = 64;
 constexpr std::uint32_t kMostLogged = 65536;
 
-// What a call costs beside its numbers, as so many numbers of a pass over the table: some
+// The cost of a call beside its numbers, in numbers of a pass over the table: some nanoseconds, or
+// the microseconds of a launch on a device with memory of its own.
 // nanoseconds, or on a device with memory of its own the microseconds of a launch.
 constexpr std::int64_t kCallOnHost = 32;
 constexpr std::int64_t kCallElsewhere = std::int64_t{1} << 19;

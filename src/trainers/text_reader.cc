@@ -38,7 +38,7 @@ void TextReader::fail(const std::string& what) {
   throw IoError("Trainer::populate: " + place() + what);
 }
 
-/// "line 2, byte 40: ", where the last word begins; empty where the stream cannot go back.
+/// "line 2, byte 40: ", the begin of the last word; empty if the stream cannot go back.
 std::string TextReader::place() {
   std::streambuf& text = *is_.rdbuf();
   const std::streamoff after = text.pubseekoff(0, std::ios::cur, std::ios::in);
@@ -58,7 +58,7 @@ void TextReader::fail_cut(const std::string& last, const std::string& wanted) {
   fail("the text ends in '" + last + "'; want " + wanted + ", and white space after it");
 }
 
-/// Only what comes after a word says that it is whole.
+/// A word is whole only if something comes after it.
 std::string TextReader::word(const std::string& wanted, bool may_be_last) {
   std::string w;
   last_word_bytes_ = 0;
@@ -73,7 +73,7 @@ std::string TextReader::word(const std::string& wanted, bool may_be_last) {
 }
 
 namespace {
-/// Whether the state of a rule begins so; what else a program may write after a state does not.
+/// Whether the state of a rule begins so; other texts of programs behind a state do not.
 bool is_trainer_header(const std::string& word) {
   return word.size() > 2 && word.front() == '#' && word.back() == '#' && word != "#Trainer#" &&
          word != params::type_word(false) && word != params::type_word(true);
@@ -185,8 +185,8 @@ void TextReader::header_of_nothing(const char* name) {
   }
 }
 
-/// A flag is whole without anything after it. So the text of EGTrainer may end right there, where
-/// that of 2.1 does.
+/// A flag is whole without anything after it. So the text of EGTrainer may end at the end of 2.1's
+/// text.
 double TextReader::setting(const StateLists::Number& n) {
   if (n.value == nullptr) {
     return n.count != nullptr ? count(n.name) : static_cast<double>(flag(n.name, true));
@@ -207,8 +207,8 @@ Schedule::Pointer TextReader::schedule(const Schedule::Pointer& own) {
   return read;
 }
 
-/// Appends to `text` what it read, as text_of() writes it; null where the schedule is not one of
-/// the library's.
+/// Appends the schedule's words to `text`, as text_of() writes them; null for a schedule that is
+/// not one of the library's.
 Schedule::Pointer TextReader::schedule_inside(std::string& text, int depth) {
   constexpr std::uint64_t kMost = 64;  // numbers, and schedules in each other
   const std::string name = word("a schedule");

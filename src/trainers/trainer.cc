@@ -62,7 +62,7 @@ unsigned Trainer::alloc_lookup_impl() {
   });
   return static_cast<unsigned>(ModelAccess::lookups(*model).size()) - aux_allocated_lookup;
 }
-/// Others may keep state too, or none but what `missed_` has.
+/// Others may keep state too, or no state except in `missed_`.
 void Trainer::aux_alloc() {
   const auto& parameters = ModelAccess::parameters(*model);
   if (aux_allocated < parameters.size()) {
@@ -183,8 +183,8 @@ void Trainer::limit_gradients(real scale) {
   }
 }
 
-/// What the gradients are to be multiplied with. What is not finite must be found before anything
-/// is limited, which would hide it.
+/// The factor of the gradients. Infinite and NaN gradients must be found before any limit, which
+/// would hide them.
 real Trainer::clip(real scale) {
   double squares = sum_of_squares();
   look_for_gradient(squares);
@@ -259,11 +259,11 @@ void Trainer::update_scaled(real scale) {
   follow_schedule();
 }
 
-/// What values are multiplied with after an update, because of weight decay.
+/// The factor of values after an update, because of weight decay.
 double Trainer::decay_step_of(const ParameterStorageBase& p) {
   return p.updated ? 1.0 - static_cast<double>(p.state().decay->own.get_lambda()) : 1.0;
 }
-/// Dense parameters shrink at once: in the rule's pass, but after averages where there are any.
+/// Dense parameters shrink at once: in the rule's pass, or after the averages if there are any.
 double Trainer::keep_of(const ParameterStorageBase& p) const {
   return ma_mode == MovingAverage::None ? decay_step_of(p) : 1.0;
 }
@@ -298,7 +298,7 @@ trainers::IdleMotion Trainer::motion_of(std::size_t idx) {
   return trainers::IdleMotion::rests();
 }
 
-/// What an update of a table needs from the heap.
+/// Takes the heap memory for an update of a table.
 void Trainer::prepare_table(std::size_t idx) {
   const LookupParameterStorage& p = *ModelAccess::lookups(*model)[idx];
   if (p.updated) {
@@ -307,7 +307,7 @@ void Trainer::prepare_table(std::size_t idx) {
   }
 }
 
-/// Runs the rule over the rows that move, and notes the step where others will move later.
+/// Runs the rule over the rows that move, and notes the step for rows that will move later.
 void Trainer::update_table(real gscale, std::size_t idx) {
   const LookupParameterStorage& p = *ModelAccess::lookups(*model)[idx];
   if (!p.updated) {
@@ -345,7 +345,7 @@ void Trainer::update_table(real gscale, std::size_t idx) {
     };
     try {
       update_rows();
-    } catch (...) {  // from a user's own rule, say: what rows have in common ends with them
+    } catch (...) {  // from a user's own rule, say: ends the state common to rows
       end_rows();
       throw;
     }
@@ -357,8 +357,8 @@ void Trainer::update_table(real gscale, std::size_t idx) {
   s.forget_gradient();
 }
 
-/// Makes what notes the steps of a table that rows may miss, or drops it where no row does. Rows
-/// that missed something under another rule or trainer catch up.
+/// Makes the record of the steps that rows of a table may miss, or drops it if no row may miss any.
+/// Rows that missed steps under another rule or trainer catch up.
 void Trainer::attach(std::size_t idx, const trainers::IdleMotion& motion) {
   StorageState& s = ModelAccess::lookups(*model)[idx]->state();
   std::shared_ptr<trainers::MissedUpdates>& mine = missed_[idx];
@@ -376,7 +376,7 @@ void Trainer::attach(std::size_t idx, const trainers::IdleMotion& motion) {
   }
 }
 
-/// Forgets what notes missed steps; rows must be up to date.
+/// Forgets the records of missed steps; rows must be up to date.
 void Trainer::detach_all() {
   for (std::size_t i = 0; i < missed_.size(); ++i) {
     StorageState& s = ModelAccess::lookups(*model)[i]->state();

@@ -231,7 +231,7 @@ class Beside {
     device_->kernels->add_scaled(1.0, numbers.data(), lock.data(), 15, lock.fresh());
     lock.written();
   }
-  /// Takes back what add_gradients() noted since the last update.
+  /// Takes back the notes of add_gradients() since the last update.
   void forget_gradients() {
     for (Plain& p : plain_) {
       p.g.assign(p.g.size(), 0.0);

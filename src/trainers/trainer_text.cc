@@ -18,7 +18,7 @@ namespace dynet {
 
 namespace {
 
-/// The enumerator that `name_of` gives the next word of `is`; UsageError where there is none.
+/// The enumerator that `name_of` gives the next word of `is`; UsageError if there is none.
 template <class Enum, std::size_t kN>
 std::istream& read_word(std::istream& is, Enum& o, const Enum (&all)[kN], const char* what) {
   std::string word;
@@ -175,7 +175,7 @@ void assign(std::vector<ShadowLookupParameters>& shadows, const Block& block) {
 
 }  // namespace trainers
 
-// The lines that 2.1 does not have begin with one of these words.
+// First words of the lines that 2.1 does not have.
 namespace {
 constexpr const char* kValueLimit = "[CLIP:VALUE]";
 constexpr const char* kEpochs = "[EPOCHS]";
@@ -226,7 +226,7 @@ void Trainer::save_base(std::ostream& os) const {
   trainers::write_shadows(os, ma_lp);
 }
 
-/// Reads what 2.1 does not have, and the word after it.
+/// Reads the lines that 2.1 does not have, and the word after them.
 std::string Trainer::read_additions(trainers::TextReader& in, Saved& s) const {
   for (;;) {
     std::string word = in.word("[MA:TRUE] or [MA:FALSE]");
@@ -285,7 +285,7 @@ Trainer::Saved Trainer::read_base(trainers::TextReader& in) const {
     allocate_shadow_parameters(*model, 0, s.shadows);
     allocate_shadow_lookup_parameters(*model, 0, s.lookup_shadows);
   } else {
-    s.average_count = 0;  // 2.1 leaves averages out where they are in the place of the parameters
+    s.average_count = 0;  // 2.1 leaves out averages that stand in for the parameters
   }
   return s;
 }
@@ -308,7 +308,7 @@ void Trainer::commit_base(Saved& s) {
   }
   ema_beta = s.beta;
   ma_mode = s.mode;
-  // The parameters are those of another file: whatever they are now counts as the weights.
+  // The parameters come from another file: their current values count as the weights.
   ma_params_swapped = false;
   ma_params_saved = false;
   ma_update_freq = s.freq;
@@ -322,8 +322,8 @@ void Trainer::commit_base(Saved& s) {
   ma_aux_allocated_lookup = static_cast<unsigned>(ma_lp.size());
 }
 
-/// Files of models hold effective values, which a model that reads them stores. So that it and this
-/// one go on alike to the bit, pending factors are multiplied in.
+/// Files of models hold effective values, which a model that reads them stores. So that both models
+/// go on alike to the bit, pending factors are multiplied in.
 void Trainer::settle() {
   catch_up();
   for (const auto& p : detail::ModelAccess::all(*model)) {

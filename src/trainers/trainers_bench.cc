@@ -18,8 +18,8 @@ constexpr unsigned kRows = 69500;  // the tagger's table
 constexpr unsigned kSize = 128;
 constexpr std::size_t kWords = 20;  // an update
 
-/// What a sentence does to its table: reads rows, adds to their gradients, and updates. `floats`
-/// dense parameters stand beside it.
+/// The work of a sentence on its table: reads rows, adds to their gradients, and updates. The model
+/// has `floats` dense parameters beside the table.
 void rows_of_a_table(benchmark::State& state, LookupUpdates how, unsigned floats) {
   ParameterCollection model;
   const LookupParameter table = model.add_lookup_parameters(kRows, {kSize});

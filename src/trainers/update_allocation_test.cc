@@ -1,4 +1,4 @@
-// An update that is like the ones before it takes no memory from the heap.
+// A repeated update takes no memory from the heap.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

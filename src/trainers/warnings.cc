@@ -1,5 +1,5 @@
-// What a program may do and probably does not mean. Each is said once for a trainer, before
-// anything is changed: whoever hears of it may throw.
+// Uses that are legal and probably not meant. Each warning is given once for a trainer, before any
+// change, as the receiver may throw.
 
 #include <algorithm>
 #include <string>
@@ -28,9 +28,9 @@ void Trainer::set_learning_rate(real rate) {
 }
 
 /// An update without a gradient is legal: a minibatch may have had nothing to learn from. A trainer
-/// that has never met one is not fed. Looked at until the first gradient, of whatever parameter of
-/// the collection, frozen or not. `squares`: of what is updated; a program may have written a
-/// gradient itself, and one that backward left may be zero.
+/// that has never met a gradient is not fed. Looks for the first gradient of any parameter of the
+/// collection, frozen or not. `squares`: of the updated parameters; a program may have written a
+/// gradient itself, and a gradient from backward may be zero.
 void Trainer::look_for_gradient(double squares) {
   if (has_met_gradient_) {
     return;

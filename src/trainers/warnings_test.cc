@@ -1,4 +1,4 @@
-// What a trainer says to the log sink: once, and where a program is as it should be nothing.
+// Messages of a trainer to the log sink: once each, and none for a correct program.
 
 #include <gtest/gtest.h>
 
@@ -207,7 +207,7 @@ TEST_F(Warnings, OtherRates) {
 
 // ---- a graph that grows -------------------------------------------------------------------------
 
-constexpr unsigned kQuarter = 251'000;  // of what is large, and a little more
+constexpr unsigned kQuarter = 251'000;  // of a large graph, and a little more
 
 void add_nodes(ComputationGraph& cg, unsigned count) {
   for (unsigned i = 0; i < count; ++i) {
@@ -227,8 +227,8 @@ TEST_F(Warnings, GraphThatGrowsFromUpdates) {
   EXPECT_EQ(count_of("more come with each update"), 1U);
 }
 
-/// A graph that is cleared, many small updates in one, a large one without, one of a few losses,
-/// and one that comes back to what all examples share.
+/// Graphs without a warning: cleared, many small updates, a large graph without updates, a few
+/// losses, and a graph that returns to the nodes shared by all examples.
 TEST_F(Warnings, OtherGraphs) {
   SimpleSGDTrainer trainer(model);
   ComputationGraph cg;

@@ -11,7 +11,7 @@ void Arena::Free::operator()(std::byte* data) const noexcept {
   }
 }
 
-/// A chunk of `best` bytes where the budget has them, else of `bytes`.
+/// A chunk of `best` bytes if the budget allows, else of `bytes`.
 Arena::Chunk Arena::make_chunk(std::size_t bytes, std::size_t best) const {
   const std::size_t size = budget_ == nullptr || budget_->may_take(best) ? best : bytes;
   if (budget_ != nullptr) {

@@ -49,7 +49,7 @@ bool begins_with_word(string_view begin, string_view word) {
                                                    [](char a, char b) { return a == lower(b); });
 }
 
-/// What a zip archive is, by the name of its first file.
+/// The kind of a zip archive, by the name of its first file.
 std::string of_zip(string_view begin) {
   constexpr std::size_t kNameAt = 30;
   std::size_t length = 0;

@@ -97,7 +97,7 @@ TEST(ForeignFile, WhatReadersRead) {
   }
 }
 
-/// What cannot go back is left alone.
+/// A stream that cannot go back is left alone.
 TEST(ForeignFile, StreamsInTheMiddle) {
   std::istringstream in("xx\x1F\x8B\x08");
   in.get();

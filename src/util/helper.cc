@@ -1,13 +1,14 @@
-// The helper's thread, and the loop that both threads take parts of.
+// The helper's thread, and the loop whose parts both threads take.
 //
-// Parts are claimed by counting up one word, which also has the number of the loop: a thread that
-// comes late finds another number, or the loop closed, and cannot claim. What it reads of the loop
-// before that may be old or new; it is used only after a claim, which shows that it was true.
+// Parts are claimed by counting up one word, which also has the number of the loop: a late thread
+// finds another number, or the loop closed, and cannot claim. Its earlier reads of the loop may be
+// old or new; they are used only after a claim, which shows that they were true.
 //
-// The two threads take parts from the two ends, until all are claimed. Which end is the caller's
-// depends on its processor: so a processor that works on the same numbers in loop after loop (a
-// gradient is added up, then used, and the moments stay for the next update) mostly finds them in
-// its own cache. From another one they come several times as slowly.
+// The two threads take parts from the two ends, until all are claimed. Example: of 8 parts the
+// caller may take 0 to 4 and the helper 7 to 5. The caller's end depends on its processor: so a
+// processor that works on the same numbers in loop after loop (a gradient is added up, then used,
+// and the moments stay for the next update) mostly finds them in its own cache. Numbers from
+// another cache take several times as long.
 
 #include "util/helper.h"
 
@@ -99,8 +100,8 @@ class SharedLoop {
     bell_.fetch_add(1, std::memory_order_release);
     bell_.notify_one();
   }
-  /// A child process starts without a thread. What belonged to its parent's is never freed here:
-  /// the C library knows of no such thread any more.
+  /// A child process starts without a thread. Objects of the parent's thread are never freed here:
+  /// the C library does not know that thread any more.
   void forget_other_process() {
     if (process_ != fork_count()) {
       helpers_ = 0;
@@ -198,7 +199,7 @@ class SharedLoop {
       }
     }
   }
-  /// Those of a loop, as one of the two threads counts them.
+  /// Parts of a loop, as one of the two threads counts them.
   struct Parts {
     [[nodiscard]] std::size_t size() const { return (count + piece - 1) / piece; }
     void run(std::size_t nth, detail::PartOfLoop part, const void* context) const {
@@ -242,7 +243,7 @@ class SharedLoop {
       pause_a_little();
     }
   }
-  /// Takes parts of the loop there is; false where there is none.
+  /// Takes parts of the current loop; false if there is none.
   bool help() {
     const std::uint64_t number = next_.load(std::memory_order_acquire) / kOne * kOne;
     const Parts parts{count_.load(std::memory_order_acquire),
@@ -275,11 +276,11 @@ class SharedLoop {
   std::exception_ptr error_;              ///< of the helper's parts
 
   // The thread.
-  std::atomic<std::uint32_t> bell_{0};  ///< counts what may wake it
+  std::atomic<std::uint32_t> bell_{0};  ///< counts the reasons to wake it
   std::atomic<bool> rests_{true};
   std::atomic<bool> must_leave_{false};
   std::atomic<bool> has_thread_{false};
-  ForkMutex mutex_;  ///< for what follows
+  ForkMutex mutex_;  ///< for the members below
   std::atomic<std::uint32_t> process_{fork_count()};
   unsigned helpers_ = 0;
   std::thread* thread_ = nullptr;

@@ -1,4 +1,4 @@
-// Loops that two threads share: every part once, whoever comes when, and what goes wrong.
+// Loops shared by two threads: every part once, in any order of arrival, and errors.
 #include "util/helper.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ class Threads {
   std::atomic<bool> is_other_{false};
 };
 
-/// Shares a loop over `count` numbers; what each of them was counted to.
+/// Shares a loop over `count` numbers; returns the count of each.
 std::vector<int> counts_after(std::size_t count, std::size_t piece, Threads& threads) {
   std::vector<int> counts(count, 0);
   share_loop(count, piece, [&](std::size_t first, std::size_t last) {
@@ -65,7 +65,7 @@ TEST(Helper, RunsEachPartOnce) {
   }
 }
 
-/// A loop that is long enough has help, where there are two processors.
+/// A loop that is long enough has help, if there are two processors.
 TEST(Helper, Helps) {
   if (!has_two_processors()) {
     GTEST_SKIP() << "one processor";
@@ -82,7 +82,7 @@ TEST(Helper, Helps) {
   Helper::set_begins(false);
 }
 
-/// On its caller's processor it would wait until the caller sleeps.
+/// On its caller's processor the helper would wait until the caller sleeps.
 TEST(Helper, HasAnotherProcessorThanItsCaller) {
   if (!has_two_processors()) {
     GTEST_SKIP() << "one processor";
@@ -121,7 +121,7 @@ TEST(Helper, AContainerMayHaveLessThanTwoProcessors) {
   EXPECT_FALSE(with("50000 50000\n"));
 }
 
-/// What a signal interrupts is the program's own thread; a fault is for whoever made it.
+/// A signal interrupts the program's own thread; a fault goes to the thread that made it.
 TEST(Helper, TakesNoSignalsButThoseOfItsOwnFaults) {
   if (!has_two_processors()) {
     GTEST_SKIP() << "one processor";
@@ -174,7 +174,7 @@ TEST(Helper, NoneIsWhatRunsInOneThread) {
 TEST(Helper, PassesOnWhatAPartThrows) {
   Helper helper;
   for (unsigned round = 0; round < 300; ++round) {
-    Helper::set_begins(round % 2 == 0);  // it has a part in any case, which may be the bad one
+    Helper::set_begins(round % 2 == 0);  // true: it has a part, maybe the bad one
     helper.expect();
     const std::size_t bad = round % 50;
     EXPECT_THROW(share_loop(50, 1,
@@ -235,7 +235,7 @@ TEST(Helper, ChildrenHaveTheirOwn) {
     {
       Helper own;
       own.expect();
-      helper.reset();  // that of the parent: it ends nothing here
+      helper.reset();  // the parent's helper: it ends nothing here
       Threads both;
       is_right = is_right && counts_after(1000, 1, both) == once;
       is_right = is_right && both.has_other() == has_two_processors();

@@ -10,8 +10,8 @@ namespace {
 thread_local Scratch* first_of_thread = nullptr;
 }  // namespace
 
-/// Gives back what a thread has when it ends: as the destructor of a key of the system's, which
-/// runs after those of the program's thread_local objects, and once more if these take memory
+/// Gives back the memory of a thread at its end: in the destructor of a pthread key, which runs
+/// after the destructors of the program's thread_local objects, and once more if these take memory
 /// again.
 struct ThreadEnd {
   static void give_back(void* /*value*/) {
@@ -24,7 +24,7 @@ struct ThreadEnd {
       it.next_ = nullptr;
     }
   }
-  /// Sees to it that the memory of this thread will be given back.
+  /// Arranges that the memory of this thread is given back.
   static void expect() {
     static const pthread_key_t key = [] {
       pthread_key_t made{};

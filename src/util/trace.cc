@@ -49,7 +49,7 @@ std::uint8_t detail::read_trace_variable() {
 }
 
 std::uint8_t set_trace(std::uint8_t bits) {
-  static_cast<void>(is_traced(TraceWord::kGraph));  // so that what comes back was read
+  static_cast<void>(is_traced(TraceWord::kGraph));  // so that the variable has been read
   return detail::trace_bits.exchange(bits);
 }
 

@@ -1,4 +1,4 @@
-// A crew: its parent's side, and what a worker does.
+// A crew: the parent's side, and the work of a worker.
 
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ double seconds_now() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-/// Waits for at most a poll. False where it was for nothing.
+/// Waits for at most a poll. False if the semaphore was not posted.
 bool wait_a_little(sem_t& semaphore) {
   timespec until{};
   clock_gettime(CLOCK_MONOTONIC, &until);
@@ -66,7 +66,7 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return x ^ (x >> 31);
 }
 
-/// ValueError for what is not allowed.
+/// ValueError for options out of range.
 WorkerOptions checked(const WorkerOptions& options, std::size_t learning_pieces) {
   constexpr unsigned kMostWorkers = 1024;
   if (options.workers == 0 || options.workers > kMostWorkers) {
@@ -188,7 +188,7 @@ class Crew::Implementation {
   [[nodiscard]] Claim* claims() const {
     return reinterpret_cast<Claim*>(area_.data() + claims_at_);
   }
-  /// Where pieces end, in a call that says it.
+  /// The ends of pieces, in a call that gives them.
   [[nodiscard]] std::uint32_t* ends() const {
     return reinterpret_cast<std::uint32_t*>(area_.data() + ends_at_);
   }
@@ -234,10 +234,10 @@ class Crew::Implementation {
   std::atomic<bool> is_in_use_{false};
   std::string why_closed_;
   pid_t owner_;
-  Processes processes_;  // last: the workers end before what they use does
+  Processes processes_;  // last: the workers end before the members that they use
 };
 
-/// Ends the workers, where this process has any.
+/// Ends the workers, if this process has any.
 void Crew::Implementation::end() {
   constexpr double kPatience = 1;
   if (processes_.pids().empty() || getpid() != owner_) {
@@ -350,7 +350,7 @@ void Crew::Implementation::fail(const std::string& what, std::size_t worker, int
   throw WorkerError(name_of(worker, pid) + " " + what, static_cast<unsigned>(worker), pid, signal);
 }
 
-/// Nothing is left of a call that failed but the values of the model, which it does not change.
+/// Only the values of the model outlive a failed call, which does not change them.
 void Crew::Implementation::end_after(const std::string& reason) {
   why_closed_ = "after \"" + reason + "\"";
   processes_.kill_all();
@@ -392,7 +392,8 @@ void Crew::Implementation::be_worker(std::size_t number) {
 }
 
 /// Workers begin far from each other and go on with the next piece, so that a worker mostly adds
-/// gradients of its own pieces, which are in its cache; in the end it takes what others left.
+/// gradients of its own pieces, which are in its cache; in the end it takes pieces left by others.
+/// Example: of 8 pieces and 2 workers, worker 1 begins with piece 4.
 void Crew::Implementation::take_part(std::size_t number) {
   const Control& c = control();
   slots_.follow();
@@ -407,8 +408,8 @@ void Crew::Implementation::take_part(std::size_t number) {
 }
 
 void Crew::Implementation::run_piece(std::size_t piece) {
-  // A call has 2^36 streams of graphs of its own, a piece 2^15 of these; those of the parent are
-  // below all of them.
+  // Each call has 2^36 streams of graphs of its own, and each piece 2^15 streams of the call's.
+  // Streams of the parent are below all of them.
   constexpr std::uint64_t kOfWorkers = std::uint64_t{1} << 63;
   const Control& c = control();
   const std::uint64_t stream =

@@ -59,7 +59,7 @@ int entries_of(const char* folder) {
   return count;
 }
 
-/// What a pool could leave behind: children, shared mappings, descriptors, and segments and
+/// Traces that a pool could leave behind: children, shared mappings, descriptors, and segments and
 /// semaphores with a name or an identifier.
 struct Traces {
   int mappings = lines_of("/proc/self/maps", "/dev/zero (deleted)");
@@ -73,7 +73,7 @@ bool has_children() { return waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECH
 
 class Faults : public ::testing::Test {
  protected:
-  /// A pool whose worker does `what` at example 7, and the error that it gives.
+  /// The error of a pool whose worker runs `what` at example 7.
   WorkerError error_of(const std::function<void()>& what, double most_seconds = 2) {
     const SmallModel model;
     WorkerPool pool(model.parameters,
@@ -149,7 +149,7 @@ TEST_F(Faults, AWorkerThatIsStopped) {
   EXPECT_TRUE(says(error_of([] { raise(SIGSTOP); }), "hangs: it is stopped"));
 }
 
-/// A worker that takes long and shows that it lives is none of these, and patience may be endless.
+/// A slow worker that shows signs of life is no fault, and patience may be endless.
 TEST_F(Faults, AWorkerThatTakesLong) {
   const SmallModel model;
   const auto slow = [&model](ComputationGraph& cg, const std::vector<unsigned>& examples) {
@@ -183,7 +183,7 @@ TEST_F(Faults, AWorkerThatSomebodyElseWaitedFor) {
   EXPECT_TRUE(says(error, "is gone, and somebody else waited for it"));
 }
 
-/// Between two calls, where nobody watches.
+/// Between two calls, while nobody watches.
 TEST_F(Faults, AWorkerThatIsKilledWhileItWaits) {
   const SmallModel model;
   WorkerPool pool(model.parameters, model, {3});
@@ -285,7 +285,7 @@ TEST_F(Faults, GradientsOfACallThatFails) {
   EXPECT_EQ(model.parameters.gradient_l2_norm(), 0.0F);
 }
 
-/// What interrupts the parent while it waits ends the workers.
+/// An interrupt of the waiting parent ends the workers.
 TEST_F(Faults, AnErrorInTheParent) {
   const SmallModel model;
   int polls = 0;
@@ -303,7 +303,7 @@ TEST_F(Faults, AnErrorInTheParent) {
   EXPECT_TRUE(crew.pids().empty());
 }
 
-/// Says, through memory that is shared, whether a child of the process that made it left its scope.
+/// Notes in shared memory if a child of the process that made this object left its scope.
 class Scope {
  public:
   explicit Scope(std::atomic<bool>& was_left) : was_left_(was_left) {}
@@ -320,7 +320,7 @@ class Scope {
   std::atomic<bool>& was_left_;
   pid_t owner_ = getpid();
 };
-/// Makes a crew and gives it to `use`. False where a worker came back to its parent's functions.
+/// Makes a crew and gives it to `use`. False if a worker came back to its parent's functions.
 bool stays_in_workers(const SmallModel& model, const workers::Hooks& hooks,
                       const std::function<void(workers::Crew&)>& use) {
   void* const page = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
@@ -343,7 +343,7 @@ TEST_F(Faults, AWorkerThatThrowsAtItsEndStaysAWorker) {
   EXPECT_FALSE(has_children());
 }
 
-/// The gradients of its tables, which it makes itself, find no memory.
+/// A worker finds no memory for the gradients of its tables.
 TEST_F(Faults, AWorkerWithoutMemoryIsAnErrorInTheParent) {
 #ifdef DYNET_SANITIZED
   GTEST_SKIP() << "a sanitizer needs memory of its own";
@@ -413,7 +413,7 @@ TEST_F(Faults, KillsOfWorkersAtRandomMoments) {
   }
 }
 
-/// The parent is killed; its workers become children of this test, which sees them end.
+/// The parent is killed; the workers become children of this test, which sees them end.
 TEST_F(Faults, KillsOfParentsAtRandomMoments) {
   const SmallModel model;
   std::mt19937 random(std::random_device{}());

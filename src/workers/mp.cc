@@ -1,4 +1,4 @@
-// What mp.h needs that is no template.
+// The functions of mp.h that are not templates.
 #include "dynet/mp.h"
 
 #include <fcntl.h>

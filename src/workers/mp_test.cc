@@ -53,7 +53,7 @@ class Learner : public mp::ILearner<unsigned, Loss> {
   int saves = 0;
 };
 
-/// What a run writes to the standard error stream.
+/// The text that a run writes to the standard error stream.
 class Captured {
  public:
   Captured() : before_(std::cerr.rdbuf(text_.rdbuf())) {}
@@ -285,8 +285,8 @@ TEST_F(Mp, AWorkerThatFailsIsAnError) {
   EXPECT_EQ(learner.saves, 0);
 }
 
-/// Processes of a program's own, as those of 2.x make them: the children evaluate what the parent
-/// sends them, with the values that the parent has now.
+/// Processes of the program itself, as in 2.x: the children evaluate data from the parent, with the
+/// current values of the parent.
 TEST_F(Mp, ChildrenOfTheProgramsOwn) {
   Learner learner;
   constexpr unsigned kChildren = 3;
@@ -362,7 +362,7 @@ TEST_F(Mp, ChildrenThatFail) {
   mp::cleanup(none);
 }
 
-/// What the system refuses is an error that leaves nothing.
+/// Pipes refused by the system are an error that leaves no trace.
 TEST_F(Mp, PipesThatTheSystemRefuses) {
   struct FewFiles {
     FewFiles() {

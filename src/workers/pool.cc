@@ -28,7 +28,7 @@ double loss_of(const WorkerPool::Loss& loss, const std::vector<unsigned>& exampl
   return value;
 }
 
-/// What a worker does with a piece.
+/// The work of a worker on a piece.
 workers::Work work_of(WorkerPool::Loss loss, WorkerPool::Score score) {
   return [loss = std::move(loss), score = std::move(score),
           examples = std::vector<unsigned>()](const workers::Piece& piece) mutable {
@@ -44,7 +44,7 @@ workers::Work work_of(WorkerPool::Loss loss, WorkerPool::Score score) {
   };
 }
 
-/// Examples in the order of their pieces, and where these end.
+/// Examples in the order of their pieces, and the ends of the pieces.
 struct Cut {
   std::vector<unsigned> examples;
   std::vector<std::uint32_t> ends;

@@ -34,7 +34,7 @@ void end_with(pid_t parent) {
 namespace {
 
 /// In a new worker. A key that interrupts the program goes to all of its processes: the parent
-/// decides what it means.
+/// decides the reaction.
 void prepare(pid_t parent) {
   end_with(parent);
   struct sigaction ignore{};
@@ -42,8 +42,8 @@ void prepare(pid_t parent) {
   sigaction(SIGINT, &ignore, nullptr);
 }
 
-/// The whole life of a worker. What the parent made at its start is not this process's to destroy,
-/// and its callers are not to go on here: nothing returns or is thrown from here on.
+/// The whole life of a worker. Objects made by the parent are not destroyed here, and the parent's
+/// callers do not go on here: nothing returns or is thrown from here on.
 [[noreturn]] void be_child(pid_t parent, std::size_t number, const std::function<void()>& body) {
   const auto report = [number](const char* what) {
     std::fprintf(stderr, "workers: worker %zu ends: %s\n", number, what);

@@ -9,7 +9,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// About what a parent does between two calls: adding rows up, and an update.
+/// About the time of a parent between two calls: adding up rows, and an update.
 constexpr auto kPatience = std::chrono::milliseconds(1);
 
 bool look_for_call(Seat& seat, sem_t& call) {

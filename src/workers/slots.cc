@@ -20,7 +20,7 @@ namespace dynet::workers {
 using detail::ModelAccess;
 using detail::StorageState;
 
-/// What the parent knows of a storage.
+/// The parent's knowledge of a storage.
 struct Slots::Published {
   double decay_factor;  ///< effective value / stored value
   std::uint64_t version;
@@ -204,7 +204,7 @@ void Slots::forget() {
 void Slots::enter() {
   for (const Table& table : tables_) {
     StorageState& s = table.storage->state();
-    s.missed = nullptr;  // what the parent has to catch up on it does itself
+    s.missed = nullptr;  // the parent itself makes missed updates
     own_.emplace_back(gradient_bytes(s), Area::Kind::kPrivate);
     s.move_gradient(own_.back().data());
   }

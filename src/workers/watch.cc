@@ -20,7 +20,7 @@ double cpu_seconds(pid_t pid) {
 }
 
 /// The letter of /proc: R runs or wants to, S sleeps, D waits for memory or a file, T is stopped.
-/// 'S' where it cannot be read.
+/// 'S' if it cannot be read.
 char state_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;

@@ -176,7 +176,7 @@ TEST(Workers, LossesAreAddedInOrder) {
   EXPECT_EQ(model.parameters.gradient_l2_norm(), 0.0F);
 }
 
-/// Pieces of equal cost: each is computed in a graph of its own, and the losses are those of all.
+/// Pieces of equal cost: each is computed in a graph of its own, and no loss is missing.
 TEST(Workers, PiecesAreCutByCost) {
   const Started library("CPU:double");
   const SmallModel model;
@@ -244,7 +244,7 @@ TEST(Workers, GradientsAreAddedToTheModels) {
   }
 }
 
-/// What only the parent knows of parameters reaches the workers.
+/// Settings of parameters in the parent reach the workers.
 TEST(Workers, FrozenParametersAndDecayAreKnownToWorkers) {
   const auto values = [](bool with_workers, LookupUpdates how) {
     const Started library("CPU:double");
@@ -403,7 +403,7 @@ TEST(Workers, WhatIsRefused) {
                   "none any more, it was closed"));
 }
 
-/// The thread that helps ends with the workers, whether they were closed or one of them failed.
+/// The helper thread ends with the workers, after close() and after a failure.
 TEST(Workers, NoThreadIsLeftOfAPool) {
   const Started library;
   const SmallModel model;

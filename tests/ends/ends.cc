@@ -1,6 +1,6 @@
 // Ends of life: objects of static lifetime, objects of threads that end in any order, a process
-// that ends while threads compute. The first argument says which; the exit status is 0 where all is
-// well, and the test looks at it.
+// that ends while threads compute. The first argument chooses the end; the exit status is 0 if all
+// is well, and the test looks at it.
 
 #include <atomic>
 #include <chrono>
@@ -24,7 +24,7 @@
 namespace dynet::ends {
 namespace {
 
-// Made before main(), filled in it: what the library makes when it is first used is younger.
+// Made before main(), filled in it: objects that the library makes at first use are younger.
 std::unique_ptr<Objects> first;
 std::unique_ptr<ComputesAtEnd> computes;
 std::unique_ptr<ComputationGraph> graph;
@@ -47,7 +47,7 @@ void keep_objects() {
   expressions = {first->kept, first->loss};
 }
 
-/// One that was made in main() and used is older than the table of graphs it stands in.
+/// A graph made and used in main() is older than the table of graphs that lists it.
 void keep_graph() {
   graph = std::make_unique<ComputationGraph>();
   for (int k = 0; k < 1000; ++k) {
@@ -104,7 +104,7 @@ void keep_sink() {
 // ---- threads
 // --------------------------------------------------------------------------------------
 
-/// Before anything of the library that is of this thread, so that it ends after.
+/// Before any object of this thread in the library, so that it ends later.
 thread_local std::unique_ptr<ComputesAtEnd> of_thread;
 
 void end_with_thread() {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Objects of every kind that a program may keep, and a step that uses what they are made of.
+// Objects of every kind that a program may keep, and a step that uses all of them.
 
 #include <cmath>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // Typical mistakes: the type of the exception, its whole text, the user's line, and a graph that is
-// as it was and goes on.
+// unchanged and goes on.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class ErrorText : public ::testing::Test {
         before_(cg.nodes.size()) {}
 
   /// `make` must throw exactly E with this text; "@" stands for the place of the call, which has to
-  /// be the line after the one that this is called from. Then the graph is as it was and still
+  /// be one line below the call of this function. Afterwards the graph is unchanged and still
   /// works.
   template <class E>
   void expect(const std::function<void()>& make, const std::string& text,
@@ -256,7 +256,7 @@ TEST_F(ErrorText, Parameters) {
   EXPECT_EQ(cg.nodes.size(), 3U);
 }
 
-/// Each error is what programs of old catch.
+/// Old programs catch each error by its standard type.
 TEST_F(ErrorText, StandardTypes) {
   EXPECT_THROW(matrix * x, std::invalid_argument);
   EXPECT_THROW(pick(x, 5U), std::invalid_argument);
@@ -265,7 +265,7 @@ TEST_F(ErrorText, StandardTypes) {
   EXPECT_THROW(x + input(other, 1.0F), std::runtime_error);
 }
 
-/// A function of the user's: the line is that of the call in it.
+/// A function of the user's: the error has the line of the call in it.
 const int kLineInLayer = __LINE__ + 1;
 Expression layer(const Expression& x) { return tanh(x) + constant(*x.pg, {77}, 1.0F); }
 

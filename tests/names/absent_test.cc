@@ -1,5 +1,5 @@
-// Names of the public headers of DyNet 2.1 that are not here, and why. One that comes to be no
-// longer compiles in this file: then it gets a line in another one.
+// Names of the public headers of DyNet 2.1 that are not here, and reasons. A name that is added
+// later breaks the compilation of this file: then it gets a line in another file.
 
 #include <string>
 

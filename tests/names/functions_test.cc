@@ -155,7 +155,7 @@ TEST_F(Functions, Reductions) {
   DYNET_HAS(E, mean_dim(m, {0, 1}, false, 12));
   DYNET_HAS(E, std_dim(m, {0, 1}, false, 12));
   DYNET_HAS(E, average_cols(m));
-  // Examples are summed where `b` is true, and divided by `n` where it is not 0.
+  // The argument `b` adds up examples, and `n` divides by its number unless 0.
   const auto b = [&](ComputationGraph& g) {
     return concatenate_to_batch({matrix(g, 2, 2), matrix(g, 2, 2) * 3.0F});
   };

@@ -403,7 +403,7 @@ TEST(Names, Shadows) {
   DYNET_EQ(1U, all_rows.size());
 }
 
-/// What an initialiser gives a square matrix.
+/// The numbers that an initialiser writes to a square matrix.
 vector<float> drawn(const ParameterInit& init) {
   reset_rng(11);
   vector<float> numbers(16);

@@ -45,7 +45,7 @@ class Learner : public mp::ILearner<float, Loss> {
   Parameter p_;
 };
 
-/// A loss as programs have it since the examples of 2.1: what compares it and writes it is not
+/// A loss as in programs since the examples of 2.1: its operators for comparison and output are not
 /// const.
 class SufficientStats {
  public:

@@ -1,8 +1,9 @@
 #pragma once
 
-// How the tests of this folder say what a program for DyNet 2.1 may write: one line for each name
-// of its public headers, as a call with the arguments and the type that it has there, and one for
-// each default. Each prints a tick. absent_test.cc has the names that are not here, with reasons.
+// The tests of this folder show the names that a program for DyNet 2.1 may write: one line for each
+// name of its public headers, as a call with the arguments and the type that it has there, and one
+// for each default. Each prints a tick. absent_test.cc has the missing names, with reasons.
+// Example: DYNET_HAS(E, tanh(x)) proves that tanh of an Expression is an Expression.
 //
 // A line cannot pass without its name: the call is compiled as C++17, linked and made.
 
@@ -28,7 +29,7 @@ std::vector<float> numbers_of(Make make) {
 
 }  // namespace names
 
-/// The expression after the type has that type. It is evaluated. (A reference where it is one.)
+/// The expression behind the type has that type (maybe a reference), and is evaluated.
 #define DYNET_HAS(Type, ...)                                                                \
   do {                                                                                      \
     static_assert(std::is_same_v<decltype(__VA_ARGS__), Type>, "another type than " #Type); \
@@ -36,7 +37,7 @@ std::vector<float> numbers_of(Make make) {
     names::tick(#__VA_ARGS__);                                                              \
   } while (false)
 
-/// The expression after the value has it, for what is known before the program runs or after it.
+/// The expression behind the value has that value, in the program or at compile time.
 #define DYNET_EQ(value, ...)         \
   do {                               \
     EXPECT_EQ((__VA_ARGS__), value); \

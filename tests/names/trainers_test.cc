@@ -1,5 +1,5 @@
-// Names of training.h: the base of the trainers, the trainers with their arguments, and what
-// programs that derive from them see.
+// Names of training.h: the base of the trainers, the trainers with their arguments, and names for
+// programs that derive from them.
 
 #include <sstream>
 
@@ -12,8 +12,8 @@ using std::vector;
 
 namespace {
 
-/// What three updates make of a parameter and a table. The gradients are small enough for the
-/// smallest numbers of the rules to show.
+/// The values of a parameter and a table after three updates. The gradients are small, so that the
+/// smallest numbers of the rules show.
 template <class T, class... Arguments>
 vector<float> trained(Arguments... arguments) {
   ParameterCollection m;

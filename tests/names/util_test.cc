@@ -191,7 +191,7 @@ TEST(Names, Streams) {
   DYNET_EQ((vector<int>{3, 4}), read);
 }
 
-/// A program's own saver, as some wrap that of the library.
+/// A program's own saver, which wraps the library's saver.
 class CountingSaver : public TextFileSaver {
  public:
   using TextFileSaver::TextFileSaver;

@@ -13,7 +13,7 @@ struct OneOfTwo {
   static std::vector<ext::Example<OneOfTwo>> examples() { return {{{}, {{3}}}}; }
 };
 
-// The message is the same where the operation is used and its record is not named.
+// The message is the same if the operation is used and its record is not named.
 dynet::Expression add(const dynet::Expression& x, const dynet::Expression& y) {
   return ext::add_node(OneOfTwo{}, x, y);
 }

@@ -43,10 +43,10 @@ absolute = lift(abs)
 
 
 class Case:
-    """One line of a family. `f` takes the arguments (of one example each; None where absent), then
-    the indices or values, where there are any, as a list; attributes as keywords. It returns an
+    """One line of a family. `f` takes the arguments (of one example each; None for absent ones),
+    then the indices or values, if there are any, as a list; attributes as keywords. It returns an
     array or a tuple of arrays. `whole`: arguments and results have the batch as their last
-    dimension. `shapes`: of one example; `batch`: how many of each argument."""
+    dimension. `shapes`: of one example; `batch`: the number of examples of each argument."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Case:
                 self.inputs.append([self.draw(low, high) for _ in range(count)])
 
     def payload(self, example, batch):
-        """That of one example."""
+        """The payload of one example."""
         for given in (self.indices, self.values):
             if given is not None:
                 n = len(given) // batch if len(given) % batch == 0 and len(given) >= batch else 0

@@ -34,7 +34,7 @@ struct Result {
   Numbers numbers, seed;
 };
 struct Argument {
-  Dim dim;  ///< ext::absent() where it is
+  Dim dim;  ///< ext::absent() for an absent one
   std::vector<float> numbers;
 };
 struct Case {
@@ -152,7 +152,7 @@ const std::map<std::string, Composition>& compositions() {
 struct Found {
   std::vector<Numbers> values;
   std::vector<Dim> dims;
-  std::vector<Numbers> gradients;  ///< of the arguments; empty where one is absent
+  std::vector<Numbers> gradients;  ///< of the arguments; empty for an absent one
 };
 
 /// The first result of the case's function.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What tests of builders in whole programs share: how many calls a graph takes, model files.
+// Code shared by tests of builders in whole programs: the number of calls of a graph, model files.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,7 +26,7 @@ inline std::vector<Expression> nodes_of(ComputationGraph& cg,
   return nodes;
 }
 
-/// Forward calls that compute `e`, but for those of nodes from `end` on.
+/// Forward calls that compute `e`, without calls of nodes from `end` on.
 inline std::size_t calls_for(ComputationGraph& cg, const Expression& e, VariableIndex end) {
   Observed observed;
   observe(cg, &observed);

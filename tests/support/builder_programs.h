@@ -1,11 +1,11 @@
 #pragma once
 
-// Random programs that hold steps of builders: states that branch, inputs that are outputs of other
+// Random programs with steps of builders: states that branch, inputs that are outputs of other
 // steps, inputs that are there at once and others that wait, several builders in one graph, masks,
 // both directions, batches, and questions in the middle.
 //
-// A program is a seed. What it does depends on the random numbers of the seed alone and never on a
-// value, so that it does the same however the library computes: merged or one by one, in double or
+// A program is a seed. Its steps depend on the random numbers of the seed alone and never on a
+// value, so that they are the same however the library computes: merged or one by one, in double or
 // in float, in an inference scope or not.
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace dynet::testing {
 
-/// What a program has made so far, and its choices. Not thread-safe.
+/// The vectors that a program has made so far, and its choices. Not thread-safe.
 struct Making {
   Making(ComputationGraph& graph, std::uint64_t seed, unsigned vector_size, unsigned examples)
       : cg(graph), random(seed), size(vector_size), batch(examples) {}
@@ -31,15 +31,15 @@ struct Making {
   [[nodiscard]] Expression any();
   /// A vector of numbers of the program.
   Expression leaf();
-  /// One that waits for no step of a builder: it is there at once, or late. What is late waits for
-  /// two operations that wait for each other, more often than steps do for it: the scheduler
-  /// begins the steps that are ready before it is there.
+  /// A vector that waits for no step of a builder: it is there at once, or late. A late vector
+  /// waits for two operations that wait for each other, more often than steps wait for it: the
+  /// scheduler begins the steps that are ready earlier.
   Expression fresh();
   /// `least` to `most` of them.
   [[nodiscard]] std::vector<Expression> some(unsigned least, unsigned most);
   /// `least` to `most` fresh ones.
   std::vector<Expression> sentence(unsigned least, unsigned most);
-  /// Has a vector, or the first `size` numbers of a longer one, used by what follows.
+  /// Offers a vector, or the first `size` numbers of a longer one, for use in later steps.
   void offer(const Expression& y, Where where = Where::here());
   void offer(const std::vector<Expression>& ys) {
     for (const Expression& y : ys) {
@@ -57,7 +57,7 @@ struct Making {
   std::vector<Expression> losses;  ///< numbers {1}, with or without a batch
 };
 
-/// A builder in a program, with what it has made.
+/// A builder in a program, with the states and vectors made by it.
 class Part {
  public:
   Part() = default;
@@ -84,7 +84,7 @@ struct PartKind {
 /// program's own that has a state, and a recurrence in plain operations.
 const std::vector<PartKind>& part_kinds();
 
-// By what they are made of.
+// By kind of builder.
 void add_recurrent_kinds(std::vector<PartKind>& kinds);
 void add_tree_kinds(std::vector<PartKind>& kinds);
 void add_attention_kinds(std::vector<PartKind>& kinds);

@@ -49,12 +49,12 @@ std::string Combination::reason_alone() const {
 }
 
 namespace {
-/// The first arguments are tried with subsets; where there are more, the others are as the example
-/// has them.
+/// The first arguments are tried with subsets; any further arguments are as in the example.
 constexpr std::size_t kMostVaried = 5;
 
 /// Operations with many arguments are not tried with all subsets: none, all, the first, one of the
-/// next two, the weights of an affine transform, its weights and bias, and what is left of it.
+/// next two, the weights of an affine transform, its weights and bias, and the others of its
+/// arguments.
 bool is_common(unsigned mask, std::size_t n) {
   const unsigned all = (1U << n) - 1;
   const unsigned weights = 0b01010U & all;
@@ -72,7 +72,7 @@ Combination combination(const Sample& s, unsigned batched, unsigned shared) {
   }
   return c;
 }
-/// Sharing is tried where it means something: weights always, `either` both ways.
+/// Sharing is tried if it has a meaning: weights always, `either` both ways.
 bool is_sensible(const Combination& c) {
   for (std::size_t i = 0; i < c.batched.size(); ++i) {
     const ext::Role role = c.sample->record->role(i);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What tests of builders do with a loss: gradients against differences, and parameters that are
+// Checks of a loss for tests of builders: gradients against differences, and parameters that are
 // neither zero nor alike.
 
 #include <gtest/gtest.h>
@@ -41,8 +41,8 @@ inline double value_without_gradient(const Loss& loss) {
   return as_double_vector(loss(cg).value())[0];
 }
 
-/// About `most` elements of a gradient against differences of the loss, where `set` puts its
-/// argument in the place of `values`.
+/// About `most` elements of a gradient against differences of the loss; `set` puts its argument in
+/// the place of `values`.
 inline void expect_gradient(const Loss& loss, const std::string& name,
                             const std::vector<double>& gradient, std::vector<float> values,
                             std::size_t most,

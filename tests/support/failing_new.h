@@ -1,6 +1,6 @@
 #pragma once
 
-// An operator new that refuses on demand, for tests of what a failed allocation leaves behind. A
+// An operator new that refuses on demand, for tests of the state after a failed allocation. A
 // program that includes this header in one source replaces the global operator new.
 
 #include <atomic>

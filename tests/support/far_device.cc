@@ -28,7 +28,7 @@ using ext::Stream;
 using ext::Transposed;
 using ext::Write;
 
-/// What a queued call keeps of an operand: the host forgets its own blocks when the call returns.
+/// A queued call's copy of an operand: the host forgets its own blocks when the call returns.
 class KeptOperand {
  public:
   KeptOperand(const Operand& o, const FarMemory& memory, const char* user)

@@ -1,14 +1,14 @@
 #pragma once
 
-// A device whose memory the host cannot touch: what runs on it needs nothing but kernels to run on
-// a GPU.
+// A device whose memory the host cannot touch: code that runs on it needs only kernels to run on a
+// GPU.
 //
-// Its memory is mapped twice. The addresses that it hands out have no access, so that a touch from
-// the host ends the test there and then; its kernels and copies use the other mapping, and abort
-// where they are given an address that is not the device's. Its kernels are the CPU's, and they run
-// late: what is asked for is put in a queue, and done when somebody waits or when the queue grows
-// long, so that a missing wait, or a part of a call that the host has forgotten by then, shows. New
-// memory holds NaN.
+// Its memory is mapped twice. Addresses that it hands out have no access, so that a touch by the
+// host ends the test there and then; its kernels and copies use the other mapping, and abort for an
+// address that is not the device's. Its kernels are the CPU's, and they run late: a call is put in
+// a queue, and runs when somebody waits or when the queue grows long. So a missing wait shows, and
+// so does a part of a call that the host has forgotten by then. New memory holds NaN: a kernel that
+// adds to memory without a first store gives NaN.
 
 #include <cstddef>
 #include <string>
@@ -17,10 +17,10 @@
 
 namespace dynet::testing {
 
-/// Makes FAR:0, FAR:1 and FAR:0:double known to the device manager, where they are not yet.
+/// Makes FAR:0, FAR:1 and FAR:0:double known to the device manager, unless they are.
 void add_far_devices();
-/// The device that a test means by the name of one of the CPU's, "CPU" or "CPU:double". Where the
-/// tests run on another device (DYNET_TEST_DEVICE) it is that one, or its form in double.
+/// The device that a test means by the name of a CPU device, "CPU" or "CPU:double". If the tests
+/// run on another device (DYNET_TEST_DEVICE), returns that device, or its form in double.
 [[nodiscard]] Device* test_device(const std::string& name);
 /// How many calls and copies wait in the queue of a far device.
 [[nodiscard]] std::size_t far_queue_length(const Device& device);

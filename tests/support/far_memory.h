@@ -13,10 +13,10 @@
 
 namespace dynet::testing {
 
-/// Invariant: what is queued runs in its order, one at a time. Thread rule: any number of threads.
+/// Invariant: queued calls run in their order, one at a time. Thread rule: any number of threads.
 class FarMemory final : public ext::Memory {
  public:
-  /// `longest`: the queue runs its older half when it holds so many.
+  /// `longest`: a queue of so many calls runs its older half.
   explicit FarMemory(std::size_t longest);
 
   /// Times that somebody waited for the queue.
@@ -32,8 +32,8 @@ class FarMemory final : public ext::Memory {
 
   void enqueue(std::function<void()> work);
   [[nodiscard]] std::size_t queue_length();
-  /// Where the device itself finds what the host knows as `far`. Aborts, naming `user`, for an
-  /// address that is not in this memory.
+  /// The device's own address for the host's address `far`. Aborts, naming `user`, for an address
+  /// that is not in this memory.
   [[nodiscard]] void* near(const void* far, const char* user) const;
   template <class T>
   [[nodiscard]] T* near(T* far, const char* user) const {

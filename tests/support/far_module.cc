@@ -1,5 +1,5 @@
-// The far devices for programs in Python: loading this library makes them known to the device
-// manager (python/tests/conftest.py).
+// The far devices for programs in Python: loading this library tells the device manager of them
+// (python/tests/conftest.py).
 
 #include "support/far_device.h"
 

@@ -19,7 +19,7 @@ double attribute_of(const Step& step, const std::string& name) {
   const std::string key = ", " + name + "=";
   return std::stod(text.substr(text.find(key) + key.size()));
 }
-/// a_i - b_k + shift of all pairs, or of those with i = k.
+/// a_i - b_k + shift of all pairs, or of pairs with i = k.
 std::vector<double> differences(const std::vector<double>& a, const std::vector<double>& b,
                                 double shift, bool all_pairs) {
   std::vector<double> all;
@@ -40,8 +40,8 @@ std::vector<double> from_whole(std::vector<double> numbers) {
   }
   return numbers;
 }
-/// By how much the best sequence of crf_viterbi is better than the next one, for each example, from
-/// all of them.
+/// The lead of the best sequence of crf_viterbi over the next one, for each example, from all
+/// sequences.
 template <class Values>
 std::vector<double> leads_of_best(const Step& step, const Values& values) {
   const auto of = [&](std::size_t i) {
@@ -136,7 +136,7 @@ std::vector<std::vector<double>> distances_to_kinks(const Step& step, const Valu
   return all;
 }
 
-/// What the generator knows of a result.
+/// The generator's facts about a result.
 struct Known {
   Ref ref;
   Dim dim;
@@ -195,8 +195,8 @@ class Generator {
     program_.events = all;
   }
 
-  /// Builds the last step of the program and notes its results. False, and the step is gone, where
-  /// the library refuses it.
+  /// Builds the last step of the program and notes its results. If the library refuses the step,
+  /// removes it and returns false.
   bool built() {
     const int index = static_cast<int>(program_.steps.size()) - 1;
     const std::size_t nodes = live_.graph().nodes.size();
@@ -316,7 +316,8 @@ class Generator {
     return known_.back().ref;
   }
 
-  /// A result of this shape with values in the interval: one that is there, or squashed, or a leaf.
+  /// A result of this shape with values in the interval: an existing one, or a squashed one, or a
+  /// leaf.
   Ref operand(const Dim& dim, double low, double high, std::size_t among, bool weight) {
     if (weight && dim.bd == 1 && random().chance(0.7)) {
       const int p = program_.add_source(Source::kParameter, dim, draw_(dim.elements(), low, high));
@@ -431,7 +432,7 @@ class Generator {
   void add_copy(const Sample& s, const std::vector<Ref>& args, bool each) {
     program_.add_step(s, args);
     Step& step = program_.steps.back();
-    // Beside copies that differ in an attribute; where the shapes do not fit, built() refuses.
+    // Beside copies that differ in an attribute; if the shapes do not fit, built() refuses.
     if (!s.variants.empty() && random().chance(0.3)) {
       step.op = s.variants[random().below(static_cast<unsigned>(s.variants.size()))];
     }

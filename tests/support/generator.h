@@ -2,12 +2,13 @@
 
 // Random graphs over every operation of the list.
 //
-// The generator builds the graph it makes in double, one by one, and looks at the values, so it
-// knows which nodes may stand where an operation wants arguments from some interval; others go
+// The generator also builds its graph in double, one by one, and looks at the values, so that it
+// knows which nodes may be arguments of an operation that wants numbers of some interval; others go
 // through a squashing function first. Operations come in rounds: several copies of one example,
-// with arguments chosen from what was there before the round, so that copies can merge. Which
-// operation and which pattern of batch extents and shared arguments is drawn by how often it was
-// merged so far, so rare combinations catch up.
+// with arguments from before the round, so that copies can merge. The draw of an operation, and of
+// a pattern of batch extents and shared arguments, depends on the number of its merges so far, so
+// rare combinations catch up. Example: a pattern merged 0 times is more likely than a pattern
+// merged 50 times.
 
 #include <map>
 #include <string>
@@ -17,7 +18,7 @@
 
 namespace dynet::testing {
 
-/// One way to use an operation: which arguments have the batch, which are one storage for all
+/// One way to use an operation: which arguments have the batch, and which are one storage for all
 /// copies.
 struct Combination {
   const Sample* sample = nullptr;
@@ -27,11 +28,11 @@ struct Combination {
   [[nodiscard]] bool has(std::size_t arg) const {
     return arg >= sample->inputs.size() || !ext::is_absent(sample->inputs[arg]);
   }
-  /// Empty where settled.md 20 lets such nodes merge, else the reason why not.
+  /// Empty if such nodes may run in one group (docs/batching.md), else the reason why not.
   [[nodiscard]] std::string reason_alone() const;
 };
 
-/// Those of all samples that are no leaves.
+/// The combinations of all samples that are no leaves.
 std::vector<Combination> combinations_of(const std::vector<Sample>& samples);
 
 /// How often each combination was merged: keys as Observed::combination makes them.

@@ -50,7 +50,8 @@ class GradientProgram {
     }
     return all;
   }
-  /// A function of the gradients: the sum of all, weighted by what does not depend on the program.
+  /// A function of the gradients: the sum of all, weighted by numbers that do not depend on the
+  /// program.
   Expression sum_of(const std::vector<Expression>& gradients) {
     const DefaultDevice scope(double_device());
     Draw draw(5);

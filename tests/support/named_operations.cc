@@ -38,7 +38,7 @@ T attribute_of(const std::string& text) {
   }
 }
 
-/// An attribute: where it lies in the struct, and how to write it there.
+/// An attribute: its place in the struct, and the function that writes it.
 struct Attribute {
   std::size_t offset;
   std::function<void(std::byte* at, const std::string& text)> write;

@@ -14,9 +14,9 @@ struct NamedOperation {
   OpBytes op;
 };
 
-/// The operation, with its default attributes but for those given: "2.5", lists "0,2", shapes
+/// The operation, with default attributes except the given ones: "2.5", lists "0,2", shapes
 /// "{4,3}x2", truth values and enumerators as whole numbers. std::invalid_argument for an attribute
-/// that it does not have.
+/// that the operation does not have.
 NamedOperation named_operation(const std::string& name,
                                const std::map<std::string, std::string>& attributes);
 

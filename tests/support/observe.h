@@ -1,6 +1,6 @@
 #pragma once
 
-// What was really run together: an observer of the executor's calls.
+// The nodes that ran together: an observer of the executor's calls.
 
 #include <map>
 #include <string>
@@ -44,8 +44,7 @@ class Observed : public execute::Observer {
 /// Has `observer` told of the graph's calls from now on; null: nobody.
 void observe(ComputationGraph& cg, execute::Observer* observer);
 
-/// Sums that a call finished whose first terms were computed in another group than those of the
-/// first member of the call.
+/// Sums finished by a call whose first member's first terms ran in another group than their own.
 std::size_t joined_sums(ComputationGraph& cg);
 
 /// The key of a node: equal for nodes that may run together.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What fixtures for tests of single calls in one graph have.
+// Functions for fixtures of tests of single calls in one graph.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 
 namespace dynet::testing {
 
-/// A base beside that of gtest.
+/// A base beside gtest's.
 class OneGraph {
  protected:
   using Floats = std::vector<float>;
@@ -25,7 +25,7 @@ class OneGraph {
     cg.backward(sum_batches(sum_elems(y)), true);
     return as_vector(of.gradient());
   }
-  /// Each of these is refused, and the graph is as it was.
+  /// Each of these calls is refused, and leaves the graph unchanged.
   template <class E>
   void refuses(const std::vector<std::function<Expression()>>& calls) {
     for (std::size_t i = 0; i < calls.size(); ++i) {

@@ -70,7 +70,7 @@ class Recurrent final : public Part {
     }
   }
   void mark() override { marks_.push_back({sequence_, builder_.h.size()}); }
-  /// A sequence that is as old as the mark goes on, unless its masks may be gone.
+  /// A sequence as old as the mark goes on, unless its masks may be gone.
   void revert() override {
     const Mark mark = marks_.back();
     marks_.pop_back();
@@ -90,8 +90,8 @@ class Recurrent final : public Part {
     builder_.start_new_sequence(state);
     ++sequence_;
   }
-  /// Sequences that go on from one state side by side, as a beam does. Most read what waits for no
-  /// step: the first terms of their steps are computed apart, in as many groups as they are ready.
+  /// Sequences that go on from one state side by side, as in a beam. Most inputs wait for no step:
+  /// the first terms of their steps are computed apart, in a group for each time of readiness.
   void grow(Making& making, RNNPointer from) {
     const bool is_apart = making.random.chance(0.8);
     const unsigned width = 2 + making.random.below(3);

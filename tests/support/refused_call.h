@@ -15,8 +15,8 @@
 
 namespace dynet::testing {
 
-/// Makes a call in which an allocation may be refused; where it was, makes it again. What is thrown
-/// has to be out_of_memory.
+/// Makes a call in which an allocation may be refused, and makes it again after a refusal. The
+/// exception has to be out_of_memory.
 template <class F>
 void call(const char* what, F f) {
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -35,7 +35,7 @@ void call(const char* what, F f) {
   }
 }
 
-/// What a program computed.
+/// The computed numbers of a program.
 struct Numbers {
   std::vector<double> all;
   void add(double x) { all.push_back(x); }

@@ -14,7 +14,7 @@ namespace dynet::testing {
 
 /// All examples of ops::AllOps, made once.
 const std::vector<Sample>& all_samples();
-/// Those of operations that are no leaves.
+/// Examples of operations that are no leaves.
 const std::vector<const Sample*>& operation_samples();
 
 /// The names of ops::AllOps, whether they have examples or not.
@@ -23,7 +23,7 @@ std::vector<std::string_view> names_of_all_operations();
 /// "elu_3": the name of a parameterised test.
 std::string test_name(const Sample& sample, std::size_t index);
 
-/// A check and what it is given, as the parameter of a test.
+/// A check and its sample, as the parameter of a test.
 using CheckOfSample = std::tuple<Check, const Sample*>;
 /// "CopiesMerge_elu_3".
 std::string test_name(const CheckOfSample& parameter, std::size_t index);

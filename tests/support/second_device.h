@@ -4,8 +4,9 @@
 
 namespace dynet::testing {
 
-/// A second device of the host, in double, whose memory is another one than the CPU's: for graphs
-/// over several devices where no far device may be, because its queue takes from the heap.
+/// A second device of the host, in double, with other memory than the CPU's: for graphs over
+/// several devices in tests that count allocations, as the queue of a far device takes memory from
+/// the heap.
 [[nodiscard]] Device& second_device();
 
 }  // namespace dynet::testing

@@ -73,8 +73,8 @@ class Copies {
   std::vector<std::unique_ptr<Model>> all_;
 };
 
-/// Backward passes over values of before a change: those that gave a gradient, and those that were
-/// refused because the values were gone.
+/// Backward passes over values from before a change: passes that gave a gradient, and passes that
+/// were refused because the values were gone.
 struct Outcomes {
   std::size_t kept = 0;
   std::size_t gone = 0;

@@ -186,7 +186,7 @@ struct ThereAndBack {
   };
 };
 
-/// y = x + a + b, where either may be absent.
+/// y = x + a + b; a and b may be absent.
 struct SumOfThose {
   static constexpr std::array kOptional{0, 1, 2};
   static constexpr ext::Info kInfo{

@@ -9,7 +9,7 @@ namespace user {
 using dynet::Dim;
 namespace ext = dynet::ext;
 
-/// A column vector where there is one column, else a matrix.
+/// A column vector for one column, else a matrix.
 inline Dim matrix_dim(unsigned rows, unsigned cols, bool vector) {
   return vector ? Dim{rows} : Dim{rows, cols};
 }
@@ -146,7 +146,7 @@ struct RecurrentStep {
       ext::apply_rule(TanhOf{}, c, c.out[0], sum);
     }
   }
-  /// The gradient of the sum is left where the sum was.
+  /// The gradient of the sum is left in the place of the sum.
   void backward(ext::Call& c) const {
     const ext::Operand& sum = c.saved[0];
     if (c.has_state()) {
@@ -280,7 +280,7 @@ struct SumBatches {
   static constexpr std::array kRoles{ext::Role::kWhole};
   static constexpr ext::Info kInfo{.name = "user_sum_batches", .args = {"x"}};
   Dim shape(const ext::Shapes& in) const { return in[0].single_batch(); }
-  /// The batch is the last dimension of what the call sees.
+  /// The batch is the last dimension of the call's tensor.
   [[nodiscard]] static ext::Move sum_over_last(const Dim& x) {
     ext::Move m;
     m.box = x;

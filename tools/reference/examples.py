@@ -1,6 +1,6 @@
-"""Examples: a few lines of Python for each entry, and what they print.
+"""Examples: a few lines of Python for each entry, and their output.
 
-Those of an operation come from its own ``examples()`` (ext/op.h): shapes, attributes and payload
+Examples of an operation come from its own ``examples()`` (ext/op.h): shapes, attributes and payload
 are the example's, the numbers a fixed sequence in its range.
 """
 
@@ -27,7 +27,7 @@ SEED = "dy.renew_cg()\ndy.reset_random_seed(4)\n"
 
 
 def numbers(count: int, first: int, low: float, high: float) -> list[float]:
-    """Numbers that lie all over [low, high], round ones where there is room."""
+    """Numbers that lie all over [low, high], round ones if there is room."""
     step = 0.25 if high - low >= 1.5 else 0.05
     result = []
     for k in range(first, first + count):
@@ -58,13 +58,14 @@ AXES = ("d", "dim", "dims")
 
 
 def is_batched(op: dict[str, Any]) -> bool:
-    """Whether the example has a batch of two: where it says nothing otherwise."""
+    """Whether the example gets a batch of two, if it says nothing itself."""
     return ("whole" in op["roles"] and op["kind"] != "view") or "x[e]" in op["formula"]
 
 
 def faults(op: dict[str, Any], example: dict[str, Any], defaults: dict[str, Any]) -> int:
-    """What makes an example hard to read, or show little: absent arguments, too many numbers or too few, many
-    dimensions or, where one is chosen, few; attributes that are as they would be anyway."""
+    """The faults that make an example hard to read, or let it show little: absent arguments, too
+    many numbers or too few, many dimensions or, for a choice of one, few; attributes with their
+    default."""
     total = 10 if op["variadic"] and len(example["inputs"]) == 1 else 0
     attributes = example["attrs"]
     for shape in example["inputs"]:
@@ -150,7 +151,7 @@ def example_text(op: dict[str, Any], example: dict[str, Any], defaults: dict[str
 
 
 def run(blocks: list[str]) -> list[str]:
-    """What each of the blocks of a page prints, run one after the other."""
+    """The outputs of the blocks of a page, run one after the other."""
     names: dict[str, Any] = {"__name__": "__main__"}
     printed = []
     with np.printoptions():  # as they were, afterwards

@@ -43,7 +43,7 @@ class Declaration:
 
     @property
     def given(self) -> list[str]:
-        """Names of the parameters that say what is computed: not the graph and the device to compute on."""
+        """Names of the parameters that take part in the result: not the graph and the device."""
         place = ("ComputationGraph&", "Device* device")
         return [n for n, p in zip(self.names, self.parameters) if not p.startswith(place)]
 
@@ -55,7 +55,7 @@ class Declaration:
 
 @dataclass
 class Entry:
-    """One comment and what it is about."""
+    """One comment and its declarations."""
 
     header: str  # "activation"
     generated: bool

@@ -8,7 +8,7 @@ NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?")
 
 
 def last_digit(text: str) -> float:
-    """What one step of the last printed digit is worth: 0.001 in "1.250", 0 in a whole number."""
+    """The value of one step of the last printed digit: 0.001 in "1.250", 0 in a whole number."""
     mantissa, _, exponent = text.partition("e")
     _, point, digits = mantissa.partition(".")
     if not point and not exponent:
@@ -18,10 +18,11 @@ def last_digit(text: str) -> float:
 
 
 def agree(printed: str, wanted: str) -> bool:
-    """Equal, but for the room between words and one step of the last printed digit of numbers with a point.
+    """Equal, except for the room between words and one step of the last printed digit of numbers
+    with a point.
 
-    Processors round differently in the last of the digits that a float has; where a digit that is
-    printed hangs on that, the page shows one of two neighbours.
+    Processors round differently in the last of the digits that a float has; if a printed digit
+    hangs on that, the page shows one of two neighbours.
     """
     if "".join(NUMBER.sub("0", printed).split()) != "".join(NUMBER.sub("0", wanted).split()):
         return False

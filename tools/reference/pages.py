@@ -1,8 +1,8 @@
 """Puts headers, module, topics and examples together, and prints the pages.
 
-An entry of a page is one comment of a C++ header: its functions, with what Python calls them, what
-they do, and an example. What is printed here is what there is: an operation without a topic, a
-function without an example, a name that one language lacks are mistakes, and raise Missing.
+An entry of a page is one comment of a C++ header: its functions, with their names in Python, a
+description, and an example. The pages are complete: an operation without a topic, a function
+without an example, a name that one language lacks are mistakes, and raise Missing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Missing(Exception):
 
 @dataclass
 class Item:
-    """An entry with what Python has of it."""
+    """An entry with its part in Python."""
 
     entry: Entry
     forms: list[Function] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Item:
         return list(dict.fromkeys(f.name for f in self.forms))
 
 
-# ---- finding what belongs together
+# ---- finding pages that belong together
 
 
 def match_operations(entries: list[Entry], module: Module) -> list[Item]:
@@ -99,7 +99,7 @@ def match_operations(entries: list[Entry], module: Module) -> list[Item]:
 
 
 def match_written(entries: list[Entry], module: Module) -> list[Item]:
-    """Items of the headers written by hand, with their operation where they add one node of it."""
+    """Items of the headers written by hand, with their operation if they add one node of it."""
     taken = {o["summary"] for o in module.operations}
     by_name = {o["name"]: o for o in module.operations}
     items, count = [], {}
@@ -130,7 +130,7 @@ def match_written(entries: list[Entry], module: Module) -> list[Item]:
 
 
 def items_of(topic: Topic, items: list[Item]) -> list[Item]:
-    """Those of one page, with the anchors that GitHub gives their titles."""
+    """The items of one page, with the anchors that GitHub gives their titles."""
     generated = [i for f in topic.families for i in items if not i.key and i.entry.header == f]
     by_key = {i.key: i for i in items if i.key}
     of_page = generated + [by_key[k] for k in topic.functions]
@@ -255,7 +255,7 @@ def code_of(item: Item) -> str:
 
 
 def kept_outputs(page: Path) -> dict[str, str]:
-    """What the page says now that each example prints."""
+    """The outputs of the examples that the page has now."""
     if not page.exists():
         return {}
     blocks = re.findall(
@@ -327,7 +327,7 @@ def index_page(topics: list[tuple[Topic, list[Item]]], module: Module) -> str:
 
 
 def check_names(items: list[Item], module: Module) -> None:
-    """Raises Missing where a name of one language is on no page."""
+    """Raises Missing if a name of one language is on no page."""
     shown = {n for i in items for n in i.python_names}
     lost = {f.name for f in module.functions} - shown - set(ELSEWHERE)
     if lost:

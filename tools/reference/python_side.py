@@ -1,4 +1,4 @@
-"""What the Python module says: its functions, from the stub, and the list of operations with examples."""
+"""The Python module: its functions, from the stub, and the list of operations with examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import _dynet
 
-# What an operation's function returns.
+# Result types of functions of operations.
 NODES = ("Expression", "tuple[Expression", "list[Expression]", "Any")
 SYMBOLS = {"__add__": "+", "__sub__": "-", "__mul__": "*", "__truediv__": "/", "__pow__": "**", "__neg__": "-",
            "__radd__": "+", "__rsub__": "-", "__rmul__": "*", "__rtruediv__": "/"}  # fmt: skip
@@ -50,7 +50,7 @@ def stub_path() -> Path:
 
 
 def stub_text() -> str:
-    """The stub, with the types that people read: int where any whole number is taken."""
+    """The stub, with the types for people: int for any whole number."""
     text = stub_path().read_text(encoding="utf-8")
     for alias, plain in {"_Whole": "int", "_Number": "float", "_Flag": "bool"}.items():
         text = re.sub(rf"^{alias}: .*\n", "", text, flags=re.M)

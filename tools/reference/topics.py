@@ -1,8 +1,8 @@
-"""What the reference pages say that neither operations nor headers say: the topics, their order, a
-few sentences for each; and for functions written by hand in C++, their Python names and an example.
+"""Texts of the reference pages beside operations and headers: the topics, their order, a few
+sentences for each; and for functions written by hand in C++, their Python names and an example.
 
 All exceptions from "C++, Python, stub and page list the same names" stand here, each with its
-reason. python/tests/test_reference.py holds them to it.
+reason; python/tests/test_reference.py checks them.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ class Topic:
 
 @dataclass
 class Written:
-    """A function written by hand in C++. `python`: its names there, None for the C++ name. `operation`: the one
-    whose node it adds, where it adds one; None for that of its own name, if there is one."""
+    """A function written by hand in C++. `python`: its names there, None for the C++ name.
+    `operation`: the operation whose node it adds, if it adds one node; None for the operation of
+    its own name, if there is one."""
 
     example: str
     python: list[str] | None = None
@@ -385,7 +386,7 @@ print(dy.sequence_loss(dy.concatenate_to_batch(steps), [1, None, 0]).npvalue())
     ),
 }
 
-# C++ functions that Python does not have, and what it has instead.
+# C++ functions that Python does not have, with their replacements.
 ONLY_CPP = {
     "const_lookup": "`lookup(p, index, update=False)`",
     "sum_rows": "`sum_dim(x, [0])`",
@@ -420,7 +421,7 @@ OTHER_NAMES = {
     "cwise_multiply": "cmult: a name of DyNet 2.1",
 }
 
-# Python functions that make nodes and are on no page of operations, and where they are described.
+# Python functions that make nodes and are on no page of operations, with a line about each.
 ELSEWHERE = {
     "apply": "runs an operation that the program has written in Python: `help(dynet.apply)`",
 }

@@ -49,7 +49,7 @@ def without_strings(line: str) -> str:
 
 
 def without_private(code: list[str]) -> list[str]:
-    """A class without what is private, and functions without bodies of several lines."""
+    """A class without its private part, and functions without bodies of several lines."""
     kept, hidden, depth, body = [], False, 0, 0
     for line in code:
         plain = without_strings(line)
@@ -79,7 +79,7 @@ def essay(lines: list[str]) -> list[str]:
 
 
 def declarations(lines: list[str]) -> list[Declaration]:
-    """What stands in the namespaces of a header, but for those called detail."""
+    """The contents of the namespaces of a header, except namespaces called detail."""
     found: list[Declaration] = []
     comment: list[str] = []
     code: list[str] = []

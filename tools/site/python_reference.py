@@ -14,8 +14,8 @@ from pathlib import Path
 import dynet
 import python_side  # of tools/reference
 
-# Subjects, in the order of the pages: a title, and what the names of its classes have in common.
-# The first that fits has the class.
+# Subjects, in the order of the pages: a title, and a pattern of the names of its classes. A class
+# belongs to the first subject that fits.
 SUBJECTS = [
     ("errors", "Exceptions", r"(?#exceptions are told by their bases)$^"),
     ("trees", "Builders for trees", r"Tree(?!Reader$)"),
@@ -36,7 +36,7 @@ FUNCTIONS = {
     "files": "save load load_generator",
     "text": "bucketed make_clusters",
 }
-# What their text needs on a page of Markdown: a name between bars or angles is no table and no tag.
+# Escapes for their text in Markdown: a name between bars or angles is no table and no tag.
 SPECIAL = str.maketrans({"<": "\\<", "|": "\\|", "*": "\\*"})
 
 Node = ast.FunctionDef
@@ -105,7 +105,7 @@ def functions(nodes: list[Node], kind: str, fence: str) -> list[str]:
 
 
 def own_methods(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[Node]:
-    """Those of the class, and of bases that have no entry of their own."""
+    """Methods of the class, and of bases that have no entry of their own."""
     methods = [n for n in node.body if isinstance(n, Node) and not is_setter(n)]
     for base in node.bases:
         if (name := ast.unparse(base)).startswith("_") and name in classes:

@@ -21,11 +21,11 @@ _TOKEN = re.compile(r"\(|\)|[^\s()]+")
 
 
 def _brackets(text: str, ignored: frozenset[str]) -> tuple[list[str], list[Bracket]]:
-    """The words of a tree, and its brackets over words and brackets: those over one word alone that
-    hold the word itself are tags and do not count."""
+    """The words of a tree, and its brackets over words and brackets: brackets over one word alone
+    that hold the word itself are tags and do not count."""
     words: list[str] = []
     found: list[Bracket] = []
-    # Of each open bracket: its label, the words before it, whether it holds brackets.
+    # The open brackets: label, number of words before, whether the bracket holds brackets.
     stack: list[tuple[str, int, bool]] = []
     after_open = False
     for token in _TOKEN.findall(text):

@@ -50,7 +50,7 @@ class _Word:
 
 
 class _Document:
-    """The words of a treebank over its characters, those of all tokens without white space."""
+    """The words of a treebank over its characters: all tokens without white space."""
 
     def __init__(self, treebank: Treebank, which: str) -> None:
         self.characters: list[str] = []

@@ -1,6 +1,6 @@
 // Chains on CUDA: a block of threads has an example and goes from step to step, a thread has some
-// of the states. What arrives at a predecessor is added up where it is needed, so that a block
-// keeps nothing but a row of gradients.
+// of the states. Scores with emissions are added up at each use, so that a block keeps only a row
+// of gradients.
 
 #include <cuda_runtime.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kThreads = 128;
 
-/// An operand in one block: where it begins, and how far its examples lie apart. Null: absent.
+/// An operand in one block: its begin, and the distance of its examples. Null: absent.
 template <class T>
 struct Rows {
   T* data = nullptr;
@@ -47,7 +47,7 @@ struct Arriving {
   std::int64_t states, sources;
   bool is_band;
   const float *before, *emissions, *w;  ///< of the step that is left
-  float top;                            ///< what is subtracted
+  float top;                            ///< the subtracted number
 
   __device__ float leaving(std::int64_t from) const { return before[from] + emissions[from] - top; }
   __device__ std::int64_t source(std::int64_t i, std::int64_t k) const {
@@ -62,14 +62,14 @@ struct Arriving {
     const std::int64_t k = is_band ? i - from : from;
     return k < sources ? k : -1;
   }
-  /// Where the transition stands; below 0 where there is none.
+  /// The place of the transition; below 0 if there is none.
   __device__ std::int64_t place(std::int64_t i, std::int64_t from) const {
     const std::int64_t k = number(i, from);
     return k < 0 ? -1 : i + k * states;
   }
 };
 
-/// The sum or maximum of what the threads of a block have, for all of them.
+/// The sum or maximum of the values of a block's threads, for all threads.
 template <class Merge>
 __device__ float of_block(float v, Merge merge) {
   __shared__ float all[kThreads];
@@ -164,7 +164,7 @@ class Example {
     const float* const end = p_.end.at(e_);
     return end == nullptr || i < 0 ? 0.0F : end[i];
   }
-  /// Step t as it is left, with the end after the last one, and with its largest subtracted.
+  /// Step t seen from the next step: less the largest score, and with the end after the last step.
   __device__ Arriving left(std::int64_t t) const {
     Arriving step = plain(t);
     const bool is_last = t == length_ - 1;
@@ -176,7 +176,7 @@ class Example {
     step.top = finite_or_zero(of_block(top, Larger{}));
     return step;
   }
-  /// What this thread's states have of the sum after the last step.
+  /// The states of this thread: their share of the sum after the last step.
   __device__ float share(const Arriving& last) const {
     float sum = 0.0F;
     for (std::int64_t i = threadIdx.x; i < p_.states; i += kThreads) {
@@ -226,7 +226,7 @@ class Example {
     return static_cast<float>(sum + end_of(path[length_ - 1]));
   }
 
-  /// Examples may share what they add to.
+  /// Atomic, as examples may share a gradient.
   __device__ static void add(float* to, std::int64_t i, float v) {
     if (to != nullptr) {
       atomicAdd(to + i, v);
@@ -269,7 +269,7 @@ class Example {
       add(p_.d_start.at(e_), i, g[i]);
     });
   }
-  /// The gradient of what leaves a state, from all states that it goes to.
+  /// The gradient of a state's score, from all states that the state goes to.
   __device__ float pull_from(const Arriving& step, const float* y, const float* g,
                              std::int64_t from) const {
     const std::int64_t end = p_.is_band ? std::min(p_.states, from + p_.sources) : p_.states;

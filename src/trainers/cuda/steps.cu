@@ -20,7 +20,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr std::int64_t kMaxBlocks = 1 << 16;
 
-/// What a kernel reads and writes, by value.
+/// The operands of a kernel, by value.
 template <std::size_t kIn, std::size_t kOut>
 struct Places {
   const float* in[kIn];
@@ -57,7 +57,7 @@ struct Block {
       s = merge(s, other);
     }
     __shared__ State of_warp[kWarps];
-    __syncthreads();  // all have read what was merged before
+    __syncthreads();  // all have read the last merged values
     if (threadIdx.x % kWarp == 0) {
       of_warp[threadIdx.x / kWarp] = s;
     }

@@ -1,4 +1,4 @@
-// What the programs that train something share.
+// Code shared by the programs that train a model.
 
 #pragma once
 

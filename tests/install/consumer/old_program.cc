@@ -1,6 +1,6 @@
 // A word classifier as a program for DyNet 2.1 has it (C++17): nodes added by class and by
 // function, embeddings from a file, gradients checked, positions of the largest scores; and only
-// the headers of DyNet, which bring in those of the standard library that such programs count on.
+// the headers of DyNet, which include the standard headers that such programs expect.
 
 #include "dynet/device-structs.h"
 #include "dynet/dict.h"

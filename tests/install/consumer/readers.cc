@@ -21,7 +21,7 @@ const string FILE_NAME = "readers.txt";
 
 void write(const string& text) { ofstream(FILE_NAME) << text; }
 
-/// What is read from the file after `damage` has been appended says where that is.
+/// A read of the file with `damage` appended throws an error with the place of the damage.
 template <class Read>
 void refuses(const string& damage, const string& place, Read read) {
   ofstream(FILE_NAME, ios::app) << damage;

@@ -91,7 +91,7 @@ void language_model(const string& name) {
   cout << name << ": loss " << first << " -> " << last << ", from the file " << again << endl;
 }
 
-/// The decoder starts from what the encoder ends with.
+/// The decoder starts from the last state of the encoder.
 template <class Builder>
 void encoder_decoder() {
   ParameterCollection model;
@@ -163,7 +163,7 @@ void both_directions(RNNBuilder& l2r, RNNBuilder& r2l, ParameterCollection& mode
   check(last < 0.5f * first, "the tagger learns");
 }
 
-/// A builder of the program's own: the sum of what it has read, times a parameter.
+/// A builder of the program's own: the sum of its inputs, times a parameter.
 struct SummingBuilder : public RNNBuilder {
   explicit SummingBuilder(unsigned dim, ParameterCollection& model) {
     local_model = model.add_subcollection("summing-builder");

@@ -1,6 +1,6 @@
 // Every trainer as a program uses it (C++17): a tagger of words is trained by each, stopped half
 // way with model and trainer in files, and goes on in another process's place to the same numbers.
-// Exponentiated gradient learns what it is for, a distribution.
+// Exponentiated gradient learns a distribution, its purpose.
 
 #include <cmath>
 #include <cstdio>
@@ -85,7 +85,7 @@ void tag_with(const string& name, Settings... settings) {
   cerr << name << ": loss " << first << " -> " << last << endl;
 }
 
-/// The probabilities that make three outcomes likely: those of the counts.
+/// The probabilities that make three outcomes likely: the shares of the counts.
 void distribution() {
   ParameterCollection model;
   Parameter p = model.add_parameters({3}, ParameterInitConst(1.f / 3));

@@ -1,4 +1,4 @@
-// What programs of 2.1 get from timing.h alone.
+// Names that programs of 2.1 get from timing.h alone.
 #include "dynet/timing.h"
 
 #include <sstream>

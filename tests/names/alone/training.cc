@@ -1,4 +1,4 @@
-// What programs count on when they include dynet/training.h and nothing else.
+// Names that programs expect when they include dynet/training.h and nothing else.
 
 #include "dynet/training.h"
 

@@ -45,7 +45,7 @@ def order():
 
 
 def threshold(row):
-    """By Michelot's method: what falls below the threshold leaves, until nothing does."""
+    """By Michelot's method: numbers below the threshold leave, until none does."""
     stays = list(row)
     while True:
         t = (sum(stays) - 1) / len(stays)
@@ -82,7 +82,7 @@ def sparsemax():
         return restricted
 
     def clip(row, bounds):
-        """As 2.1 does it: what is above its bound is set to it, the others share the rest."""
+        """As in 2.1: numbers above their bound are set to it, the others share the rest."""
         bounded = set()
         while True:
             mass = 1 - sum(bounds[i] for i in bounded)

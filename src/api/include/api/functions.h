@@ -1,6 +1,6 @@
 #pragma once
 
-// What the generated functions (src/api/functions) and the hand-written leaves share.
+// Code shared by the generated functions (src/api/functions) and the hand-written leaves.
 
 #include <array>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace dynet::api {
 
-/// The list attribute `name` of operation `op`. ValueError where it has more entries than fit.
+/// The list attribute `name` of operation `op`. ValueError if it has more entries than fit.
 template <class List, class T>
 List to_list(const std::vector<T>& from, const char* op, const char* name) {
   List list;
@@ -30,7 +30,7 @@ List to_list(const std::vector<T>& from, const char* op, const char* name) {
   return list;
 }
 
-/// What a pointer argument points to. ValueError where it is null.
+/// The target of a pointer argument. ValueError if the pointer is null.
 template <class T>
 const T* pointee(const detail::Pointer<T>& pointer, const char* op, const char* name) {
   if (pointer.to == nullptr) {
@@ -39,7 +39,7 @@ const T* pointee(const detail::Pointer<T>& pointer, const char* op, const char* 
   return pointer.to;
 }
 
-/// That of the node.
+/// The device of a node.
 inline Device* device_of(const Expression& x) {
   return get_device_manager()->get_global_device(x.get_device_name());
 }

@@ -1,11 +1,11 @@
 #pragma once
 
-// Arithmetic on what is a number or a node, for gradients as nodes.
+// Arithmetic on values, which are numbers or nodes, for gradients as nodes.
 //
 // A formula has constants among its words. As long as only constants meet, the result is a number;
-// a product with 1 or a sum with 0 adds no node, a product with 0 is 0. Surprising: no operation
-// compares. `a < b` is the rectifier of b - a, which is not 0 where that holds, so that NaN counts
-// as less than everything.
+// a product with 1 or a sum with 0 adds no node, a product with 0 is 0. Example: (2 * 3) * x + 0
+// adds one node. Surprising: no operation compares. `a < b` is the rectifier of b - a, which is not
+// 0 if a < b. A NaN in either counts as true, since NaN is not 0.
 
 #include "api/gradient_nodes.h"
 
@@ -24,7 +24,7 @@ struct Value {
   [[nodiscard]] bool is(double v) const { return is_number && number == v; }
 };
 
-/// Arithmetic on values, which leaves out what adds 0 or multiplies by 1.
+/// Arithmetic on values, without nodes that would add 0 or multiply by 1.
 class Arithmetic {
  public:
   explicit Arithmetic(GradientNodes& to) : to_(to) {}
@@ -37,9 +37,9 @@ class Arithmetic {
   Value largest(Value a, Value b);
   Value smallest(Value a, Value b);
   Value power(Value a, Value b);
-  /// `c` is where it is not 0, else `otherwise`.
+  /// `then` if `c` is not 0, else `otherwise`.
   Value choose(Value c, Value then, Value otherwise);
-  /// Not 0 where a < b.
+  /// Not 0 if a < b.
   Value less(Value a, Value b);
   template <class Op>
   Value of_one(const Op& op, Value a) {

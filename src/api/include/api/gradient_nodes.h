@@ -1,14 +1,15 @@
 #pragma once
 
-// Gradients as nodes: what dynet::gradient (dynet/expr/gradient.h) is made of.
+// Gradients as nodes: the work of dynet::gradient (dynet/expr/gradient.h).
 //
-// In:  the nodes between some expressions and a loss, each with an operation that says its backward
-//      in operations (ext/gradient.h).
+// In:  the nodes between some expressions and a loss, each with an operation that describes its
+//      backward in operations (ext/gradient.h).
 // Out: new nodes of the same graph, made in the order of backward, from the loss to its arguments.
 //
-// GradientNodes has one node in hand at a time: it adds what its operation asks for, and keeps for
-// each node of the path the parts of its gradient that its users gave. All are of the node's own
-// shape and batch, so that their sum is one node. gradient_formula.cc does the same for rules,
+// GradientNodes has one node in hand at a time: it adds the nodes that the operation asks for, and
+// keeps for each node of the path the parts of its gradient, one from each user. All parts have the
+// node's own shape and batch, so that their sum is one node. Example: for y = x * w the node * adds
+// dy * w as a part of dx, and dy * x as a part of dw. gradient_formula.cc does the same for rules,
 // whose gradients are formulas. Start reading at gradient.cc.
 
 #include <cstddef>
@@ -27,11 +28,10 @@
 
 namespace dynet::api {
 
-/// Both shapes side by side: each dimension, and the batch, is that of the one that has not 1.
+/// Both shapes side by side: each dimension, and the batch, is from the shape that has not 1.
 [[nodiscard]] Dim broadcast(const Dim& a, const Dim& b);
 
-/// Invariant: what is given to a node of the path has its shape and batch. Thread rule: that of the
-/// graph.
+/// Invariant: all parts of a node's gradient have its shape and batch. Thread rule: as the graph.
 class GradientNodes final : public ext::GradientBuilder {
  public:
   /// `path`: the nodes whose gradients are wanted. It outlives this.
@@ -39,13 +39,13 @@ class GradientNodes final : public ext::GradientBuilder {
 
   /// Takes node `n` in hand, which is no projection, and adds the nodes of its backward.
   void go_through(graph::NodeId n);
-  /// A part of the gradient of `n`, of its shape; nothing where that is not wanted.
+  /// Adds a part to the gradient of `n`, of its shape; does nothing if the gradient is not wanted.
   void add_part(graph::NodeId n, Node part);
   [[nodiscard]] bool has_parts(graph::NodeId n) const {
     const std::size_t place = path_.place(n);
     return place != GradientPath::kNone && !parts_[place].empty();
   }
-  /// The sum of all parts; none where there are none.
+  /// The sum of all parts; empty if there are none.
   std::optional<Node> sum_of_parts(graph::NodeId n);
   /// The sum of nodes of equal shapes, one at least.
   Node sum(const std::vector<Node>& all);
@@ -81,13 +81,13 @@ class GradientNodes final : public ext::GradientBuilder {
   /// A node with a payload and one argument at most.
   Node add_with(const ext::Record& record, const void* op, std::span<const Node> args,
                 const ext::NodePayload& payload);
-  /// The gradient `g` of an argument of shape `to`, where the operation works in shape `work`:
-  /// summed over what `to` repeats, and repeated where `g` has one number for several. Dimensions
-  /// that are missing count as 1.
+  /// The gradient `g` of an argument of shape `to`, for an operation in shape `work`: summed over
+  /// dimensions that `to` repeats, and repeated if `g` has one number for several. Missing
+  /// dimensions count as 1.
   Node fitted(Node g, const Dim& work, const Dim& to);
   /// 0, 1, ... in the order of the elements.
   Node number_line(const Dim& shape);
-  /// Where dimensions of x are 1 and those of `shape` are not, repeated.
+  /// Repeats x along dimensions that are 1 in x and larger in `shape`.
   Node repeated(Node x, const Dim& shape);
   /// Sums over the dimensions of the mask, which become 1, and over the batch.
   Node summed(Node x, std::uint32_t mask, bool over_batch);

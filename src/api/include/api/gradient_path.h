@@ -10,9 +10,9 @@
 
 namespace dynet::api {
 
-/// The nodes between some expressions and a loss. A parameter stands for all nodes that are that
-/// parameter. Found from the loss, so that it takes as long as what the loss depends on is large
-/// since the first of these expressions, whatever else the graph holds. Not thread-safe.
+/// The nodes between some expressions and a loss. A parameter stands for all nodes of that
+/// parameter. The search goes back from the loss to the first of these expressions, so its time
+/// depends on the nodes under the loss, not on the size of the graph. Not thread-safe.
 class GradientPath {
  public:
   static constexpr std::size_t kNone = ~std::size_t{0};

@@ -1,12 +1,13 @@
 #pragma once
 
-// The façade: what `Expression` and `ComputationGraph` are made of.
+// The façade: the parts of `Expression` and `ComputationGraph`.
 //
 // A ComputationGraph borrows a GraphState (interned keys, node arrays, memory pools: everything
-// that is worth keeping warm) from a pool when it is made and gives it back when it dies, so a
-// program that makes a graph per example finds the tables and the memory of the last one.
-// Expressions are handles (graph, node, epoch); live_graphs.h tells whether the graph is alive, the
-// node whether the epoch is still its own. Start reading at add_node.cc.
+// worth keeping warm) from a pool when made and gives it back when it dies, so a program that makes
+// a graph per example finds the tables and the memory of the last graph. Expressions are handles
+// (graph, node, epoch); live_graphs.h tells if the graph is alive, and the node if the epoch is
+// still its own. Example: after clear(), node 0 of the graph has a new epoch, so an old expression
+// of node 0 is a StaleExpression. Start reading at add_node.cc.
 
 #include <atomic>
 #include <cstdint>
@@ -24,15 +25,15 @@
 
 namespace dynet::api {
 
-/// What the tables of shapes, signatures and keys of a graph may hold when its nodes are removed; a
+/// The most memory of a graph's tables of shapes, signatures and keys when its nodes are removed; a
 /// program whose attributes differ in each step would otherwise fill the memory. Some 30,000
-/// signatures, where programs have hundreds.
+/// signatures; programs have hundreds.
 inline constexpr std::size_t kKeepTableBytes = std::size_t{16} << 20;
 
 /// Notices a graph that is never cleared: nodes come and parameters change between its backwards.
 class Growth {
  public:
-  /// To be called at each backward. True, once, where the graph has become large in this way.
+  /// To be called at each backward. True, once, if the graph has become large in this way.
   [[nodiscard]] bool is_endless(const graph::Graph& graph);
 
  private:
@@ -42,9 +43,9 @@ class Growth {
   bool was_found_ = false;
 };
 
-/// A graph with its executor. Invariants: `epoch` is that of nodes made from now on; `born` is the
-/// first one since the graph was made or cleared, which a revert leaves as it is. Not thread-safe;
-/// `Busy` turns a second thread into a GraphError.
+/// A graph with its executor. Invariants: `epoch` is the epoch of nodes made from now on; `born` is
+/// the first epoch since the graph was made or cleared, which a revert leaves as it is. Not
+/// thread-safe; `Busy` turns a second thread into a GraphError.
 struct GraphState {
   graph::Interner interner;
   graph::Graph graph{interner};
@@ -62,9 +63,9 @@ struct GraphState {
     execute::Executor::Mark executor;
   };
   std::vector<Mark> marks;
-  std::vector<graph::NodeId> args;  ///< room for those of the node being added
+  std::vector<graph::NodeId> args;  ///< room for arguments of the node being added
 
-  /// For a graph without nodes: what was made in it before is of another one.
+  /// For a graph without nodes: expressions made before are stale.
   void begin_life();
   /// Removes all nodes and settings; keeps warm memory.
   void reset();
@@ -76,7 +77,7 @@ struct GraphState {
 [[nodiscard]] std::uint32_t next_epoch();
 [[nodiscard]] std::uint32_t newest_epoch();
 
-/// Holds a graph while one thread works in it. GraphError where another does.
+/// Holds a graph while one thread works in it. GraphError if another thread does.
 class Busy {
  public:
   /// In a process of one thread there is nobody to exchange with: a locked instruction waits for
@@ -103,15 +104,15 @@ class Busy {
   GraphState& state_;
 };
 
-/// From those at rest, or new. Thread-safe.
+/// A resting state, or a new state. Thread-safe.
 std::unique_ptr<GraphState> borrow_state(const Device& device);
 void return_state(std::unique_ptr<GraphState> state) noexcept;
 /// Gives the memory of the states at rest back to the system. Thread-safe.
 void drop_resting_states() noexcept;
 
-/// Runs `f` while no other thread works in the graph; GraphError where one does. A failed
-/// allocation inside, however small, is out_of_memory; after it, all memory that is kept for later
-/// graphs is there for those that are alive.
+/// Runs `f` while no other thread works in the graph; GraphError if one does. A failed allocation
+/// inside, however small, is out_of_memory; afterwards live graphs can use the memory that was kept
+/// for later graphs.
 template <class F>
 [[gnu::always_inline]] inline decltype(auto) exclusively(GraphState& state, F&& f) {
   const Busy busy(state);
@@ -128,8 +129,8 @@ template <class F>
   }
 }
 
-/// The node of an expression. StaleExpression where the graph or the node is gone; `user` says who
-/// asks.
+/// The node of an expression. StaleExpression if the graph or the node is gone; `user` names the
+/// caller.
 graph::NodeId checked_node(const Expression& e, std::string_view user);
 
 // live_graphs.cc. Thread-safe; the test is one probe without a lock.

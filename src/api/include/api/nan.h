@@ -4,8 +4,8 @@
 
 namespace dynet::api {
 
-/// The value of a node, computed where it is missing. Where the graph wants valid numbers,
-/// NumericError names the first node that was computed for it and has others.
+/// The value of a node, computed if missing. If the graph wants valid numbers, NumericError names
+/// the first node computed for it that has others.
 const Tensor& checked_value(GraphState& state, graph::NodeId n);
 
 /// Computes all nodes, and looks at them as checked_value does.

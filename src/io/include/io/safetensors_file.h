@@ -101,8 +101,7 @@ class SafetensorsReader {
 /// Whether file and memory have the same order for this shape.
 [[nodiscard]] bool is_same_order(const Dim& all, bool is_table);
 /// Copies numbers of `bytes_each` bytes (4 or 8) between the two orders: `count` of the first axis
-/// of the file, from `begin` on. On the memory's side is the whole tensor, on the file's this part
-/// of it.
+/// of the file, from `begin` on. The memory has the whole tensor, the file's side only this part.
 enum class Order : std::uint8_t { kToFile, kToMemory };
 void turn(Order order, const Dim& all, bool is_table, std::size_t bytes_each, std::int64_t begin,
           std::int64_t count, const void* from, void* to);

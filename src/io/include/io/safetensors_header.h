@@ -3,11 +3,11 @@
 // The header of a safetensors file: the tensors, their places, and text beside them.
 //
 // A file is the header's length (8 bytes, little-endian), the header (JSON: per tensor its type,
-// its shape and where its bytes begin and end in the data; "__metadata__" maps strings to strings),
-// and the data. The metadata of our files have "dynet.version", "dynet.crc32c.tensors" (a checksum
-// for each tensor, in the order of their names as bytes) and "dynet.crc32c.header" (the checksum of
-// the header with zeros in the place of these eight digits). Other readers pass over these keys.
-// Example: a tensor F32 [2,3] at the begin of the data has the bytes 0 to 24.
+// its shape, and the begin and end of its bytes in the data; "__metadata__" maps strings to
+// strings), and the data. The metadata of our files have "dynet.version", "dynet.crc32c.tensors" (a
+// checksum for each tensor, in the order of their names as bytes) and "dynet.crc32c.header" (the
+// checksum of the header with zeros in the place of these eight digits). Other readers pass over
+// these keys. Example: a tensor F32 [2,3] at the begin of the data has the bytes 0 to 24.
 
 #include <cstdint>
 #include <map>

@@ -1,7 +1,7 @@
 #pragma once
 
-// Where the state of a trainer lies in a safetensors file: its text in the metadata, its tensors
-// beside the parameters' (trainers/text.h, TensorsAside).
+// The state of a trainer in a safetensors file: text in the metadata, tensors beside the
+// parameters' (trainers/text.h, TensorsAside).
 
 #include <string>
 

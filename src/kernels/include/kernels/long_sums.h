@@ -2,15 +2,16 @@
 
 // Sums of many numbers.
 //
-// A float has 24 bits: with each number that is added to a sum up to half of its last place is
-// lost, and from 2^24 on a 1 is lost altogether. So no loop of the float device adds more than
-// kMostTerms numbers one after the other in floats; then what there is goes on to a sum in double,
-// or in two floats of which the second knows what rounding took, and the next numbers begin a new
-// sum of floats. In products it is kMostSteps, and kLongInner in all.
+// A float has 24 bits: each addition loses up to half of the sum's last place, and from 2^24 on an
+// added 1 is lost altogether. So no loop of the float device adds more than kMostTerms numbers one
+// after the other in floats. The float sum then moves to a sum in double, or in two floats of which
+// the second has the rounding errors, and the next numbers begin a new float sum. In products the
+// limit is kMostSteps, and kLongInner in all. Example: 1000 numbers are 16 float sums of at most 64
+// terms.
 //
 // Bound: the error of a sum of up to 10^6 terms is at most 1e-5 of the sum of the terms' absolute
-// values, on every target, beside the rounding of the terms themselves. These are 160 roundings of
-// 2^-24; no result has more on its way.
+// values, on every target, beside the rounding of the terms themselves. The bound equals 160
+// roundings of 2^-24; no result has more on its way.
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the walks over rows share on all SIMD targets: scratch memory.
+// Scratch memory for the walks over rows, shared by all SIMD targets.
 
 #include <cstddef>
 

@@ -1,9 +1,10 @@
 // Expressions of rules over rows (ext/over.h) on vectors, compiled once per target.
 //
-// In:  the type of an expression, and a frame (simd_frame-inl.h): where one row lies, or as many
-//      rows side by side as a vector has lanes, and what is known about them so far.
+// In:  the type of an expression, and a frame (simd_frame-inl.h): the place of one row, or of as
+//      many rows side by side as a vector has lanes, and the numbers known about them so far.
 // Out: a *bound* expression. Each part that is one number per row has been computed and is a vector
-//      (Once); what varies along the row is left, so that a loop computes nothing twice.
+//      (Once); parts that vary along the row are left, so that a loop computes nothing twice.
+//      Example: x - log(sum(exp(x))) is bound as x - v, with v a vector.
 //
 // Start reading at bind(). Surprising: bound expressions are structs of their own, as the functions
 // of std::tuple would be compiled for the lowest target.
@@ -30,7 +31,7 @@ HWY_BEFORE_NAMESPACE();
 namespace dynet::kernels {
 namespace HWY_NAMESPACE {
 
-/// The rule of one direction of an operation: its results E... and what they consist of.
+/// The rule of one direction of an operation: results E..., and the steps of these expressions.
 template <class Direction, class Op, class... E>
 struct RowPlan {
   using Rule = rule::Numbered<Direction, Op>;
@@ -52,9 +53,9 @@ struct RowPlan {
 template <class Direction, class Op, class... E>
 RowPlan<Direction, Op, E...> plan_of(rule::Types<E...>);
 
-/// What is known about a row along, or about the rows of a turn across: a vector for each number
-/// that is the same all along the row. Variables of one function, so that what several passes use
-/// of them is computed once.
+/// The known numbers of a row along, or of the rows of a turn across: a vector for each number that
+/// is the same all along the row. Variables of one function, so that a number used by several
+/// passes is computed once.
 template <class Plan>
 struct Known {
   std::size_t length;
@@ -67,7 +68,7 @@ struct Known {
       constants[k] = hn::Set(D(), f.constants[k]);
     }
   }
-  /// The inputs of row r; of as many rows as there are lanes, from row r on.
+  /// The inputs of row r, or of `lanes` rows from row r on.
   HWY_INLINE void read_row(const Frame& f, std::size_t r) {
     for (std::size_t k = 0; k < Plan::kInputs; ++k) {
       if (Plan::Rule::kAlong[k] == rule::Along::kOnce) {
@@ -84,7 +85,7 @@ struct Known {
   }
 };
 
-/// What a bound expression sees at one vector of a row.
+/// The operands of a bound expression at one vector of a row.
 struct Place {
   const V* x;
   std::size_t kept_at;
@@ -299,8 +300,8 @@ struct Bind<kPass, rule::Apply<rule::OnlyAt, I, E>> {
 
 // ---- reductions ---------------------------------------------------------------------------------
 
-/// A reduction in one or two vectors. add() takes a bound expression at one place; where kPart,
-/// only the first `part` lanes count.
+/// A reduction in one or two vectors. add() takes a bound expression at one place; if kPart, only
+/// the first `part` lanes count.
 template <class F>
 struct Reduction;
 template <>
@@ -370,7 +371,7 @@ struct Reduction<rule::IndexOfMaxOf> {
   }
   static HWY_INLINE V in_lanes(const V* s) { return s[1]; }
 };
-/// A reduction's kind and what it reduces.
+/// A reduction's kind and argument.
 template <class R>
 struct Reduced;
 template <class F, class E>

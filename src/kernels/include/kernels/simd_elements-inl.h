@@ -1,14 +1,14 @@
-// One call of an elementwise rule as the vectors of a target see it, and the walk over it. Compiled
+// One call of an elementwise rule on the vectors of a target, and the walk over the call. Compiled
 // once per target.
 //
-// Of a rule only its arithmetic is compiled: one loop over whole vectors that knows no modes
-// (simd_rule-inl.h). Here lies what is the same for all rules: which number is repeated, what is
-// stored, added, summed or thrown away, and the part of a vector at the end. It is compiled once
-// (simd_rule_walk.cc), as it would otherwise be most of the code of every rule. A result that is
-// thrown away is computed all the same, but what it alone reads does not come from memory.
+// Only the arithmetic of a rule is compiled for each rule: one loop over whole vectors that knows
+// no modes (simd_rule-inl.h). The rest is equal for all rules: repeated numbers, stored, added,
+// summed or discarded results, and the part of a vector at the end. That code is here and is
+// compiled once (simd_rule_walk.cc), as it would otherwise be most of the code of every rule. A
+// discarded result is computed all the same, but its own inputs are not read from memory.
 //
-// Surprising: everything that is written is added to something. What is stored is added to -0,
-// which leaves every number as it is, the sign of a zero too.
+// Surprising: every result is added to something. Stored results are added to -0, which leaves
+// every number unchanged: -0 + -0 is -0, and -0 + 0 is 0.
 
 #if defined(DYNET_KERNELS_SIMD_ELEMENTS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_KERNELS_SIMD_ELEMENTS_INL_H
@@ -29,19 +29,19 @@ HWY_BEFORE_NAMESPACE();
 namespace dynet::kernels {
 namespace HWY_NAMESPACE {
 
-/// Streams that a rule reads, and results that it has.
+/// The most streams that a rule reads, and the most results.
 inline constexpr std::size_t kMaxRuleInputs = 40;
 inline constexpr std::size_t kMaxRuleResults = 16;
 
-/// A line of numbers: element i lies at data[i & mask]. All bits of the mask are set, or only the
-/// low ones where a vector, or a few of them, are visited again and again.
+/// A line of numbers: element i lies at data[i & mask]. The mask has all bits set, or only low bits
+/// to visit one vector, or a few vectors, again and again.
 template <class Number>
 struct Line {
   Number* data;
   std::size_t mask;
 };
-/// The operands of one loop, over `count` elements in whole vectors. Result j goes to to[j], and is
-/// base[j] plus what the rule says.
+/// The operands of one loop, over `count` elements in whole vectors. Result j goes to to[j]:
+/// base[j] plus the value of the rule.
 struct Elements {
   Line<const float> from[kMaxRuleInputs];
   Line<const float> base[kMaxRuleResults];
@@ -49,7 +49,7 @@ struct Elements {
   std::size_t count;
 };
 using ElementLoop = void (*)(const void* op, const Elements& elements);
-/// The loop of one direction of a rule, how many streams it has, and for each input the results
+/// The loop of one direction of a rule, the number of its streams, and for each input the results
 /// that read it, as bits.
 struct RuleSteps {
   ElementLoop loop;

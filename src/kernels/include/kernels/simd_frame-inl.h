@@ -1,19 +1,22 @@
-// Some rows of a call as the vectors of a target see them, and the walk over all rows of a call.
-// Compiled once per target.
+// Some rows of a call on the vectors of a target, and the walk over all rows of a call. Compiled
+// once per target.
 //
-// Of a rule over rows only its arithmetic is compiled: what it does with one Frame (RowSteps, which
-// simd_rows-inl.h makes of a rule). Here lies what is the same for all rules: which rows are next
-// and where they lie, what is absent, stored, added or summed, rows that must be turned. It is
-// compiled once (simd_row_walk.cc), as it would otherwise be most of the code of every rule.
+// Only the arithmetic of a rule over rows is compiled for each rule: the code for one Frame
+// (RowSteps, which simd_rows-inl.h makes of a rule). The rest is equal for all rules: the places of
+// the next rows, absent operands, results to store, add or sum, and rows to turn. That code is here
+// and is compiled once (simd_row_walk.cc), as it would otherwise be most of the code of every rule.
 //
-// A frame is some rows, and a rule takes them in turns. *Along* the rows a vector holds neighbours
-// of one row, and a turn is a row; *across*, a vector holds one position of as many rows as it has
-// lanes, and a turn is that many rows. Either way a row is a sequence of vectors, and vector v of
-// an operand lies at data + v * step, so that one loop serves both. What differs is where positions
-// start and how far apart they are, that the last vector of a row along may be a part of one, and
-// that reductions of a row along end with the lanes of a vector.
+// A frame is some rows, and a rule takes the rows in turns. *Along* the rows a vector holds
+// neighbours of one row, and a turn is a row. *Across*, a vector holds one position of as many rows
+// as it has lanes, and a turn is that many rows. Example: on 8 lanes, 16 rows of length 3 are 16
+// turns of one vector along, or 2 turns of 3 vectors across.
 //
-// Surprising: everything that is written is added to something (kNothing).
+// Either way a row is a sequence of vectors, and vector v of an operand lies at data + v * step, so
+// that one loop serves both. The differences: the start and the distance of positions; the last
+// vector of a row along may be a part of one; and reductions of a row along end with the lanes of a
+// vector.
+//
+// Surprising: every result is added to something (kNothing).
 
 #if defined(DYNET_KERNELS_SIMD_FRAME_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_KERNELS_SIMD_FRAME_INL_H
@@ -34,7 +37,7 @@ HWY_BEFORE_NAMESPACE();
 namespace dynet::kernels {
 namespace HWY_NAMESPACE {
 
-/// Expressions that are computed in one pass and read in a later one.
+/// The most expressions that are computed in one pass and read in a later one.
 inline constexpr std::size_t kMaxKept = 8;
 
 /// Vector v of an operand lies at data + v * step; the next turn's data are `next` farther.
@@ -50,7 +53,7 @@ inline constexpr std::size_t kMaxTurns = 4, kMaxFrameRows = kMaxTurns * kMaxLane
 struct alignas(64) RowNumbers {
   float of[kMaxFrameRows];
 };
-/// Rows and their operands. Only what the rule has is set.
+/// Rows and their operands. Only the operands of the rule are set.
 struct Frame {
   std::size_t rows;
   std::size_t length;  ///< numbers of a row
@@ -59,7 +62,7 @@ struct Frame {
   bool is_along;
   const float* constants;
   Vectors<const float> from[ext::kMaxRowStreams];  ///< inputs with one number per element
-  Vectors<const float> base[ext::kMaxRowStreams];  ///< what results are added to
+  Vectors<const float> base[ext::kMaxRowStreams];  ///< results are added to these
   Vectors<float> to[ext::kMaxRowStreams];
   float* kept[kMaxKept];                    ///< room for a row in whole vectors
   RowNumbers once[ext::kMaxRowStreams];     ///< inputs with one number per row
@@ -78,13 +81,13 @@ struct Frame {
   }
 };
 
-/// What one direction of a rule does with a frame, and what the walk needs to know about it.
+/// The code of one direction of a rule for a frame, and its properties for the walk.
 struct RowSteps {
   void (*run)(Frame& frame);
   std::size_t inputs, results, kept, constants;
-  /// Rows shorter than this are turned: where a row is reduced twice or more, one reduction after
-  /// the other, this beats waiting for lanes to be summed. It depends on nothing but the rule, as
-  /// sums round differently along and across.
+  /// Rows shorter than this are turned: for two or more reductions of a row, one after the other,
+  /// turning beats waiting for the sum of a vector's lanes. The number depends on the rule alone,
+  /// as sums round differently along and across.
   std::int64_t short_row;
   bool reads_once[ext::kMaxRowStreams];
   bool writes_once[ext::kMaxRowStreams];

@@ -33,11 +33,11 @@ inline constexpr float kPi = 3.14159265F;
 /// the rest.
 inline constexpr float kHalfPi[5] = {1.5703125F, 0x1.FB4p-12F, 0x1.444p-24F, 0x1.68Cp-39F,
                                      6.12323426e-17F};
-/// What is above has 2^13 quarters or more.
+/// Larger angles have 2^13 quarters or more.
 inline constexpr float kLargeAngle = 12800.0F;
 
-/// Sine and cosine of an angle of at most kLargeAngle, without its whole quarters, and their
-/// number.
+/// Sine and cosine of an angle of at most kLargeAngle, without whole quarters, and the number of
+/// quarters.
 template <class D>
 struct Angle {
   using V = hn::Vec<D>;
@@ -88,7 +88,7 @@ HWY_NOINLINE V lane_by_lane(D d, V x, double (*f)(double)) {
   }
   return hn::Load(d, lanes);
 }
-/// y, and in the lanes of large angles f: what the other lanes get does not depend on them.
+/// y, and f in the lanes of large angles; the other lanes do not depend on them.
 template <class D, class V>
 HWY_INLINE V or_large(D d, V x, V y, double (*f)(double)) {
   const auto is_large = hn::Gt(hn::Abs(x), hn::Set(d, kLargeAngle));
@@ -139,7 +139,7 @@ HWY_INLINE V asin(D d, V x) {
   const V a = hn::Abs(x);
   const V half = hn::Set(d, 0.5F);
   const auto is_far = hn::Gt(a, half);
-  // pi/2 - 2 asin(sqrt((1 - a) / 2)), where 1 - a is exact.
+  // pi/2 - 2 asin(sqrt((1 - a) / 2)), in which 1 - a is exact.
   const V t = hn::Sqrt(hn::NegMulAdd(half, a, half));
   const V p = detail::small_asin(d, hn::IfThenElse(is_far, t, a));
   const V far = hn::NegMulAdd(hn::Set(d, 2.0F), p, hn::Set(d, detail::kPi / 2.0F));
@@ -177,7 +177,7 @@ HWY_INLINE V atan(D d, V x) {
 // ---- powers -------------------------------------------------------------------------------------
 
 namespace detail {
-/// a^y in double, for a >= 0 and numbers that were floats; the error is below 2^-30. Where a is 1,
+/// a^y in double, for a >= 0 and numbers that were floats; the error is below 2^-30. If a is 1,
 /// infinity to the power of y is 1 too.
 template <class D, class V>
 HWY_INLINE V power_in_double(D d, V a, V y) {
@@ -203,7 +203,7 @@ HWY_INLINE V power_in_double(D d, V a, V y) {
   log2 = hn::IfThenElse(hn::Eq(a, hn::Zero(d)), hn::Neg(far), log2);
   log2 = hn::IfThenElse(hn::Gt(a, hn::Set(d, std::numeric_limits<double>::max())), far, log2);
   const V e = hn::IfThenElseZero(hn::Ne(log2, hn::Zero(d)), hn::Mul(y, log2));
-  // 2^e = 2^n * 2^f, clamped to what a double holds.
+  // 2^e = 2^n * 2^f, clamped to the range of a double.
   const V top = hn::Set(d, 1000.0);
   const V inside = hn::Max(hn::Neg(top), hn::Min(top, e));
   const V rounder = hn::Set(d, 1.5 * kTwoTo52);
@@ -218,8 +218,8 @@ HWY_INLINE V power_in_double(D d, V a, V y) {
 }
 }  // namespace detail
 
-/// x to the power of y. Max error 1 ulp where the result is a normal number; otherwise as std::pow:
-/// NaN where x is below 0 and y is no whole number, 1 where y is 0 or x is 1.
+/// x to the power of y. Max error 1 ulp if the result is a normal number; otherwise as std::pow:
+/// NaN if x is below 0 and y is no whole number, 1 if y is 0 or x is 1.
 template <class D, class V>
 HWY_INLINE V pow(D d, V x, V y) {
   const hn::Half<D> dh;

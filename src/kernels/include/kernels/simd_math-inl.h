@@ -122,20 +122,20 @@ HWY_INLINE V log(D d, V x) {
 /// log(1 + x). Max error 4 ulp on x > -1; -1: -inf; below: NaN; inf: inf; NaN stays NaN.
 template <class D, class V>
 HWY_INLINE V log1p(D d, V x) {
-  // What the sum 1 + x lost is added back, divided by the slope (Kahan).
+  // The rounding error of 1 + x is added back, divided by the slope (Kahan).
   const V one = hn::Set(d, 1.0F);
   const V u = hn::Add(one, x);
   const V lost = hn::Sub(x, hn::Sub(u, one));
   const V y = log(d, u);
   const V corrected = hn::Add(y, hn::Div(lost, u));
-  // 1 + x is 1: the logarithm is x. Where y is not finite the correction is meaningless.
+  // 1 + x is 1: the logarithm is x. If y is not finite, the correction is meaningless.
   const V small = hn::IfThenElse(hn::Eq(u, one), x, corrected);
   const V infinity = hn::Set(d, std::numeric_limits<float>::infinity());
   return hn::IfThenElse(hn::Lt(hn::Abs(y), infinity), small, y);
 }
 
-/// Max error 5 ulp on all x (6 where the target has no fused multiply-add); never above 1 in
-/// absolute value; NaN stays NaN.
+/// Max error 5 ulp on all x (6 without fused multiply-add); never above 1 in absolute value; NaN
+/// stays NaN.
 template <class D, class V>
 HWY_INLINE V tanh(D d, V x) {
   // In this order of arguments Min and Max let NaN pass. At 8.492 the quotient rounds to 1, with
@@ -170,7 +170,7 @@ HWY_INLINE V erf(D d, V x) {
       x, polynomial(u, hn::Set(d, 1.12837911F), hn::Set(d, -0.37612626F), hn::Set(d, 0.112835854F),
                     hn::Set(d, -0.0268538129F), hn::Set(d, 0.00518832821F),
                     hn::Set(d, -0.000801019894F), hn::Set(d, 7.85387747e-05F)));
-  // 1 - erfc(t), where erfc(t) = exp(-Q(t)). In this order of arguments Min lets NaN pass.
+  // 1 - erfc(t), with erfc(t) = exp(-Q(t)). In this order of arguments Min lets NaN pass.
   const V t = hn::Min(hn::Set(d, 4.0F), hn::Abs(x));
   const V q =
       polynomial(t, hn::Set(d, -0.000188037055F), hn::Set(d, 1.12957835F), hn::Set(d, 0.633219898F),

@@ -24,14 +24,13 @@ using FloatVector = hn::Vec<FloatTag>;
 
 inline constexpr std::size_t kMaxLanes = hn::MaxLanes(FloatTag());
 
-/// What a number is added to that is to be stored: -0 leaves every number as it is, the sign of a
-/// zero too.
+/// Stored numbers are added to this: -0 leaves every number unchanged, the sign of a zero too.
 alignas(64) inline constexpr float kNothing[] = {-0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F,
                                                  -0.0F, -0.0F, -0.0F, -0.0F, -0.0F, -0.0F,
                                                  -0.0F, -0.0F, -0.0F, -0.0F};
 static_assert(std::size(kNothing) >= kMaxLanes);
 
-// Where the target's masked loads and stores do not touch what is masked off.
+// Defined if the target's masked loads and stores do not touch masked-off memory.
 #undef DYNET_MASKED_MEMORY
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 #define DYNET_MASKED_MEMORY 1
@@ -68,8 +67,8 @@ HWY_INLINE void store_part(FloatVector v, FloatTag d, float* HWY_RESTRICT to, st
 #endif
 }
 
-/// Reads a variable by itself. Neighbours that were just written one by one are slow to read as one
-/// vector, which is what compilers make of copies: a processor then waits for memory.
+/// Reads a variable by itself. Neighbours just written one by one are slow to read as one vector,
+/// into which compilers turn copies: a processor then waits for memory.
 template <class T>
 HWY_INLINE T read_alone(const T& variable) {
   return *static_cast<const volatile T*>(&variable);

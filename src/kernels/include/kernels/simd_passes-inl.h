@@ -1,8 +1,8 @@
 // The passes of a rule over rows over one frame (simd_frame-inl.h). Compiled once per target.
 //
-// In:  a frame that says where the inputs lie and how long the rows are, and the rule's reductions
+// In:  a frame with the places of the inputs and the length of the rows, and the rule's reductions
 //      and results as types.
-// Out: the results where the frame wants them: those with one number per element by write(), those
+// Out: the results at the frame's places: results with one number per element by write(), results
 //      with one per row by set_numbers(), once reduce() has found the reductions, pass by pass.
 //      Start reading at run_frame(), which is compiled once for each direction of each rule.
 
@@ -34,8 +34,8 @@ struct Cursor {
   std::size_t v;
   V position;
 };
-/// Where the operands of a row lie, as variables of a loop, which nothing that it writes can
-/// change.
+/// The places of the operands of a row, as variables of a loop, so that no write of the loop can
+/// change them.
 template <class Plan>
 struct Operands {
   Vectors<const float> from[Plan::kInputs];
@@ -82,14 +82,14 @@ struct Operands {
     ++c.v;
     c.position = hn::Add(c.position, positions);
   }
-  /// What the expressions B... see at a vector, or (kPart) at its first `lanes`. Loads `x`, which
-  /// must stay as long as the place.
+  /// The operands of the expressions B... at a vector, or (kPart) at its first `lanes`. Loads `x`,
+  /// which must stay as long as the place.
   template <bool kPart, class... B>
   HWY_INLINE Place at(const Cursor& c, std::size_t lanes, V* x, const B&... /*read*/) const {
     load<kPart, B...>(c.v, lanes, x, std::make_index_sequence<Plan::kInputs>());
     return {x, c.v * hn::Lanes(D()), kept, c.position};
   }
-  /// What they see in the first lane at number i of a row along.
+  /// The operands in the first lane at number i of a row along.
   template <class... B>
   HWY_INLINE Place at_number(std::size_t i, V* x, const B&... /*read*/) const {
     load_number<B...>(i, x, std::make_index_sequence<Plan::kInputs>());
@@ -143,8 +143,8 @@ HWY_INLINE void reduce_step(const Operands<Plan>& o, V (*states)[2], Cursor& c, 
   o.step(c);
 }
 
-/// The reductions R... over a frame, all in one pass. They have two or four states, as one would
-/// wait for itself.
+/// The reductions R... over a frame, all in one pass. Each has two or four states, as one state
+/// would wait for itself.
 template <class Plan, class... R, std::size_t... kN, class... B>
 HWY_INLINE void reduce_together(const Operands<Plan>& o, Known<Plan>& row, rule::Types<R...> list,
                                 std::index_sequence<kN...> every, const B&... e) {
@@ -173,7 +173,7 @@ HWY_INLINE void reduce_together(const Operands<Plan>& o, Known<Plan>& row, rule:
       reduce_step<false>(o, s[0], c, 0, list, every, e...);
     }
   }
-  // Of what costs more, one copy of the code, whether a vector is whole or not.
+  // Costly rules have one copy of the code for whole and partial vectors.
   const std::size_t end = o.whole + (o.part > 0 ? 1 : 0);
   while (c.v < end) {
     reduce_step<true>(o, s[0], c, c.v < o.whole ? lanes : o.part, list, every, e...);
@@ -183,7 +183,7 @@ HWY_INLINE void reduce_together(const Operands<Plan>& o, Known<Plan>& row, rule:
    ...);
 }
 
-/// The value at one position: along a row, one number; across, that of each row.
+/// The value at one position: one number along a row; across, one number of each row.
 template <class R, class Plan>
 HWY_INLINE V value_at(const Operands<Plan>& o, const Known<Plan>& row) {
   const auto e = bind<0, typename Reduced<R>::Argument>(row);
@@ -309,7 +309,7 @@ HWY_INLINE void write_step(const Operands<Plan>& o, const Cursor& c, std::size_t
                            std::index_sequence<kJ...>, const B&... e) {
   V x[Plan::kInputs];
   const Place at = o.template at<kPart>(c, lanes, x, e...);
-  // All before the first is written: what they share is computed once.
+  // All values before the first is written: shared terms are computed once.
   const V values[] = {e.at(at)...};
   ((Plan::Rule::kWritesOnce[kJ] ? void()
                                 : put_vector<kPart>(values[kJ], o.base[kJ], o.to[kJ], c.v, lanes)),
@@ -345,7 +345,7 @@ HWY_INLINE void set_number(float* to, const Known<Plan>& row, bool is_one) {
     }
   }
 }
-/// The results with one number per row: of row r alone, or of as many rows as there are lanes.
+/// The results with one number per row: of row r alone, or of `lanes` rows.
 template <class Plan, class... E, std::size_t... kJ>
 HWY_INLINE void set_numbers(Frame& f, const Known<Plan>& row, std::size_t r, bool is_one,
                             rule::Types<E...>, std::index_sequence<kJ...>) {

@@ -7,8 +7,10 @@
 //                   together
 //   last pass       computes the results and writes them
 //
-// The passes are in simd_passes-inl.h; before each its expressions are bound (simd_bound-inl.h).
-// The walk over the rows of a call is the same for all rules: simd_frame-inl.h.
+// The passes are in simd_passes-inl.h; before each pass its expressions are bound
+// (simd_bound-inl.h). The walk over the rows of a call is the same for all rules: simd_frame-inl.h.
+// Example: log_softmax has a pass for the maximum, a pass for the sum of exponentials, and the last
+// pass.
 
 #if defined(DYNET_KERNELS_SIMD_ROWS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_KERNELS_SIMD_ROWS_INL_H
@@ -61,7 +63,7 @@ void install_row_loop() {
     ext::row_loops<Op>().backward_float = run_rows<rule::BackwardRule, Op>;
   }
 }
-/// Makes this target's loops those of all rules over rows in a list of operations.
+/// Installs this target's loops for all rules over rows in a list of operations.
 template <class... Ops>
 void install_row_loops(ext::OpList<Ops...>) {
   (install_row_loop<Ops>(), ...);

@@ -3,10 +3,11 @@
 // In:  the expression types that a rule of ext/rule.h yields for the symbols In<0>, In<1>, ...
 // Out: loops with the signature ext::RuleLoop, for install_loops() to put in ext::rule_loops.
 //
-// The expression is evaluated vector by vector, each result on its own; what several results share
-// is one value again after inlining. What remains after whole vectors is padded and goes through
-// the same code, so that an element's result does not depend on its place. A product whose only use
-// is a sum is fused with it. All that is not arithmetic is in simd_elements-inl.h.
+// The expression is evaluated vector by vector, each result on its own; a value shared by several
+// results is one value again after inlining. The rest after whole vectors is padded and goes
+// through the same code, so that an element's result does not depend on its place. A product whose
+// only use is a sum is fused with the sum: a * b + c is one multiply-add. All code that is not
+// arithmetic is in simd_elements-inl.h.
 
 #if defined(DYNET_KERNELS_SIMD_RULE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DYNET_KERNELS_SIMD_RULE_INL_H
@@ -166,14 +167,14 @@ HWY_INLINE void load_lines(D d, const Line<Number>* lines, std::size_t i, V* x,
 template <class Rules, std::size_t... kJ>
 HWY_INLINE void rule_step(D d, const Rules& rules, const V* x, const Line<const float>* base,
                           const Line<float>* to, std::size_t i, std::index_sequence<kJ...>) {
-  // All before the first is written: what they share is computed once.
+  // All results before the first is written: shared terms are computed once.
   const V results[] = {evaluate(d, std::get<kJ>(rules), x)...};
   // One after the other: several may add to the same memory.
   (hn::StoreU(hn::Add(hn::LoadU(d, base[kJ].data + (i & base[kJ].mask)), results[kJ]), d,
               to[kJ].data + (i & to[kJ].mask)),
    ...);
 }
-/// The lines of a call as variables of the loop, which nothing that it writes can change.
+/// The lines of a call as variables of the loop, so that no write of the loop can change them.
 template <class Number, std::size_t kSize>
 struct Lines {
   Line<Number> line[kSize];
@@ -276,7 +277,7 @@ void install_loop() {
     });
   }
 }
-/// Makes this target's loops those of all rules in a list of operations.
+/// Installs this target's loops for all rules in a list of operations.
 template <class... Ops>
 void install_loops(ext::OpList<Ops...>) {
   (install_loop<Ops>(), ...);

@@ -21,8 +21,8 @@ namespace dynet::memory {
 /// Offsets in bytes from the start of a block; there is one block for each memory with results of
 /// the plan, and blocks start on kAlignment. The results of a group lie side by side in the order
 /// of its members, which is the order of their users' calls; each such run starts on kAlignment.
-/// Kept results lie below `kept_bytes`; results above may be overwritten as soon as no group of the
-/// plan reads them any more.
+/// Kept results lie below `kept_bytes`; a result above may be overwritten after its last reader in
+/// the plan.
 ///
 /// Invariant: two results that are needed at the same time do not overlap. A group of second terms
 /// (Part::kRest) has no places of its own, nor has a group of aliases, which lie in their

@@ -61,7 +61,7 @@ class Pool {
     }
     return allocate_slow(rounded);
   }
-  /// Gives back the end of `block`, which was allocated last, so that it has `bytes`.
+  /// Shortens the last allocated block, `block`, to `bytes`.
   void shrink(const void* block, std::int64_t bytes) {
     used_ = static_cast<std::size_t>(static_cast<const std::byte*>(block) - chunks_[chunk_].data) +
             ((static_cast<std::size_t>(bytes) + 63) & ~std::size_t{63});

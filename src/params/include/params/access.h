@@ -50,7 +50,7 @@ struct ModelAccess {
                                                           const std::string& fullname);
   /// Files of `collection` have this parameter too, which was made in the collection above.
   static void note_beside(const ParameterCollection& collection, const Parameter& parameter);
-  /// From now on `part` is the living one of its name below `root`.
+  /// From now on `part` is the living collection of its name below `root`.
   static void note_part(const ParameterCollection& root, const ParameterCollection& part);
   /// From now on a trainer keeps state for the entries of a list from `first` on, by their places.
   template <class Storage>

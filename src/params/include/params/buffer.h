@@ -15,11 +15,11 @@ namespace dynet::params {
 /// has small pages only, so that rows of large tables take longer to reach.
 enum class Reach : unsigned char { kProcess, kWorkers };
 
-/// Where in a page of memory a large block begins: an update walks through values, gradient and
+/// The begin of a large block in a page of memory: an update walks through values, gradient and
 /// states in step, and the system puts all large blocks at the same place of a page. A processor
 /// compares the lower bits of addresses first, so a load from one block would wait for a store to
 /// another block, and the update take a tenth longer or more. Lanes from kLanes on begin again with
-/// the first.
+/// the first: lane 9 is lane 1.
 using Lane = unsigned;
 inline constexpr Lane kLanes = 8;
 inline constexpr Lane kValuesLane = 0;

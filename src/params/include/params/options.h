@@ -13,7 +13,7 @@ struct OptionText {
   const char* value;
   const char* meaning;
 };
-/// All options; docs/options.md prints this table, and a test compares them.
+/// All options; docs/options.md prints the table, and a test compares page and table.
 [[nodiscard]] std::vector<OptionText> option_table();
 
 /// Bytes that a graph's pools begin with; 0: as they like.
@@ -24,10 +24,10 @@ struct FirstSizes {
 /// Reads "", "N" or "F,B,P,S" in MiB. ValueError for anything else.
 FirstSizes parse_memory(const std::string& text);
 
-/// ValueError naming the field if `p` holds something that is not allowed, or something that
-/// this library does not do.
+/// ValueError naming the field if `p` holds a value that is not allowed, or that this library does
+/// not support.
 void check(const DynetParams& p);
-/// The word itself, in static memory; ValueError for one that is unknown or would do nothing.
+/// The word itself, in static memory; ValueError for an unknown word, or for a word without effect.
 const char* checked_precision(const std::string& word);
 
 }  // namespace dynet::params

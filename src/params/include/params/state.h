@@ -93,7 +93,7 @@ struct HeldValues {
 /// Thread rule: gradient, fill, touched and stamps under `mutex`; values and factor change only
 /// while no graph runs (use_count.h).
 struct StorageState {
-  /// `rows` is 0 for a dense parameter. `what` names it in errors.
+  /// `rows` is 0 for a dense parameter. Errors name the parameter as `what`.
   StorageState(const Device& own_device, std::int64_t all_elements, unsigned rows,
                const std::string& what);
 
@@ -208,7 +208,7 @@ struct CollectionState {
   std::unordered_map<std::string, std::weak_ptr<ParameterCollectionStorage>> parts;
   std::size_t parts_swept = 16;
   /// Parameters of this collection's builder that were made in the collection above. They are not
-  /// listed here, but a file of this collection has them too.
+  /// listed here, but belong to a file of this collection.
   std::vector<std::shared_ptr<ParameterStorage>> beside;
   bool exposed = false;                ///< its lists were given to a user
   std::unique_ptr<Replayed> replayed;  ///< null but while a Replay is on

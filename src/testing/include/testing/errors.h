@@ -1,4 +1,4 @@
-// What an error says.
+// The text of an error.
 
 #pragma once
 

@@ -7,11 +7,12 @@
 
 namespace dynet::testing {
 
-/// Gathers what one check finds wrong with one example, and stops at a few: the first says most.
+/// Gathers the mistakes that one check finds in one example, and stops at a few: the first is the
+/// most telling.
 class Found {
  public:
   explicit Found(const Sample& sample) : sample_(sample.text()) {}
-  /// `what` is empty where all is right.
+  /// `what` is empty if all is right.
   void add(const std::string& where, const std::string& what) {
     if (!what.empty() && !is_full()) {
       failures_.push_back(sample_ + ", " + where + ": " + what);

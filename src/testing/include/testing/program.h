@@ -1,12 +1,13 @@
 #pragma once
 
-// A computation written down as data, so that the same one can be built and run many times: batched
-// and one by one, in double and in float, with one number changed.
+// A computation written down as data, so that one computation can be built and run many times:
+// batched and one by one, in double and in float, with one number changed.
 //
-// Sources are the numbers (inputs, parameters, lookup tables), steps the nodes in the order they
-// are built, events what the user does in between (ask for a value, checkpoint, revert). The loss
-// is the sum of fixed coefficients times chosen results, so every element of them has a gradient of
-// its own. Start reading at run().
+// Sources are the numbers (inputs, parameters, lookup tables), steps the nodes in the order of
+// building, events the user's calls in between (ask for a value, checkpoint, revert). The loss is
+// the sum of fixed coefficients times chosen results, so every element of the results has a
+// gradient of its own. Start reading at run(). Example: a program with sources a and b, and the
+// step a * b, has the loss sum_i c_i a_i b_i.
 
 #include <deque>
 #include <optional>
@@ -99,7 +100,7 @@ struct Result {
   std::vector<std::vector<double>> source_gradients;        ///< of parameters and tables
   double loss = 0.0;
 
-  /// The largest gradient of a value, as absolute value. What is not finite counts as 1e300.
+  /// The largest gradient of a value, as absolute value. NaN and infinities count as 1e300.
   [[nodiscard]] double largest_gradient() const;
 };
 
@@ -108,20 +109,20 @@ struct RunOptions {
   bool batching = true;
   bool backward = true;
   execute::Observer* observer = nullptr;
-  /// Several devices, of which `device` is one: each step and each source is on one of them, and
-  /// what a step reads of others is copied to its own (to_device).
+  /// Several devices, of which `device` is one: each step and each source is on one device, and
+  /// operands from another device are copied there (to_device).
   std::vector<Device*> devices{};
 };
 
-/// A program being built in a graph of its own: what `run` does step by step, and the generator of
-/// random graphs too. Makes `device` the default device while it makes its collection and graph.
+/// A program being built in a graph of its own, step by step, for `run` and for the generator of
+/// random graphs. Makes `device` the default device while it makes its collection and graph.
 class LiveProgram {
  public:
   LiveProgram(const Program& program, Device* device, bool batching,
               std::vector<Device*> devices = {});
-  /// Copies what `run` would build later; sources may have been added since.
+  /// Makes the sources that `run` would make later; sources may have been added since.
   void make_sources();
-  /// Builds step number `index`. What the library throws passes through.
+  /// Builds step number `index`. Exceptions of the library pass through.
   void build(int index);
   /// Runs the events after step `index`.
   void happen(int index);

@@ -1,13 +1,13 @@
 #pragma once
 
-// DYNET_SANITIZED: a sanitizer that has an allocator of its own is compiled in, and
-// DYNET_THREADS_SANITIZED: that of threads, which does not follow a fork. Each compiler says so in
-// its own way.
+// DYNET_SANITIZED: a sanitizer with an allocator of its own is compiled in.
+// DYNET_THREADS_SANITIZED: the sanitizer of threads, which does not follow a fork. Each compiler
+// has its own macros for this.
 //
-// Sanitizers look at memory and at undefined behaviour, and take six times as long; what numbers
-// come out is seen without them. So what is tried with many numbers is tried with fewer ones there:
-// every operation, every example and every way to call it still runs, forward and backward, in
-// float and in double. All that is left out goes through trials().
+// Sanitizers look at memory and at undefined behaviour, and take six times as long; results are
+// tested without sanitizers. So tests of many numbers use fewer numbers with sanitizers: every
+// operation, every example and every way of a call still runs, forward and backward, in float and
+// in double. All omissions go through trials(). Example: trials(1000, 20) is 20 with sanitizers.
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define DYNET_SANITIZED
@@ -25,7 +25,7 @@
 
 namespace dynet::testing {
 
-/// How often something is tried: `all` times, or as many as the second number says with sanitizers.
+/// The number of trials: `all`, or the second number with sanitizers.
 template <class T>
 constexpr T trials([[maybe_unused]] T all, [[maybe_unused]] T with_sanitizers) {
 #ifdef DYNET_SANITIZED

@@ -1,4 +1,4 @@
-// A disk that is full, for tests of what writes files.
+// A disk that is full, for tests of code that writes files.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// Numbers that are no ordinary ones, rows of them, and what becomes of both.
+// Special numbers, rows of them, and their classes.
 
 #include <array>
 #include <limits>
@@ -38,7 +38,7 @@ inline constexpr std::array<SpecialRow, 5> kSpecialRows{
      {"-inf", -std::numeric_limits<float>::infinity()},
      {"-inf but one", -std::numeric_limits<float>::infinity(), true}}};
 
-/// What a number is. Denormal floats are zeros: the library computes with them as zeros.
+/// The class of a number. Denormal floats are zeros: the library computes with them as zeros.
 enum class Kind : unsigned char { kNan, kInfinity, kMinusInfinity, kZero, kFinite };
 Kind kind_of(double x);
 

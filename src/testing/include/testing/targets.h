@@ -7,8 +7,8 @@
 
 namespace dynet::testing {
 
-/// Chooses the kernels of other SIMD targets, and those from before when it goes. Thread rule: no
-/// other thread computes.
+/// Chooses the kernels of other SIMD targets; the destructor restores the old target. Thread rule:
+/// no other thread computes.
 class SimdTarget {
  public:
   SimdTarget() = default;

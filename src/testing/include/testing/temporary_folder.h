@@ -1,4 +1,4 @@
-// A folder for what a test writes: tests run at the same time, the same program on several devices
+// A folder for the files of a test: tests run at the same time, the same program on several devices
 // too.
 
 #pragma once
@@ -11,8 +11,7 @@
 
 namespace dynet::testing {
 
-/// A new folder among the system's temporary files, removed with all that lies in it when this
-/// ends.
+/// A new folder among the system's temporary files; the destructor removes it with all contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

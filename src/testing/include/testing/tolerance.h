@@ -1,10 +1,11 @@
 #pragma once
 
-// How far two numbers may be apart in tests, and why. Every bound of EXPECT_NEAR and its relatives
-// stands here (tools/check tolerances); what should be equal is compared with EXPECT_EQ.
+// Bounds for the difference of two numbers in tests, with reasons. Every bound of EXPECT_NEAR and
+// its relatives stands here (tools/check tolerances); equal numbers are compared with EXPECT_EQ.
 //
-// A bound is relative to numbers above 1 where the test says so (testing::compare does), and else
-// absolute. One rounding of a number near 1 is 6e-8 in float and 1.1e-16 in double.
+// A bound is relative to numbers above 1 if the test says so (testing::compare does), and else
+// absolute. One rounding of a number near 1 is 6e-8 in float and 1.1e-16 in double. Example: a
+// bound of 1e-6 permits 16 roundings in float.
 
 #include <cmath>
 #include <cstddef>
@@ -28,13 +29,13 @@ inline constexpr double kDifferences = 1e-6;
 inline constexpr double kThroughFloat = 1e-6;
 /// The losses of some steps of Adam, whose quotients of small numbers make rounding larger.
 inline constexpr double kTrainedInDouble = 1e-6;
-/// Exact sparse updates against dense ones: the sums of what was missed are closed formulas with
+/// Exact sparse updates against dense updates: sums of missed updates are closed formulas with
 /// powers of the decays.
 inline constexpr double kMissedUpdates = 1e-6;
 
 // ---- float against float or double -----------------------------------------------------------
 
-/// Half the distance of neighbours near 1: bounds that count their roundings multiply it.
+/// Half the distance of neighbours near 1: a bound that counts roundings multiplies it.
 inline constexpr double kRounding = 0x1p-24;
 /// A uniform random number, or the root of one: three roundings.
 inline constexpr double kThreeRoundings = 3e-7;

@@ -6,8 +6,8 @@
 
 namespace dynet::testing {
 
-/// The largest of the errors that it is given. NaN is larger than all others and stays so; std::max
-/// forgets it when a number follows, and a test with it can then not fail.
+/// The largest of the given errors. NaN is larger than all others and stays; std::max forgets NaN
+/// when a number follows, and a test with std::max could then not fail.
 class Worst {
  public:
   /// Whether `error` is the largest so far.
@@ -24,8 +24,8 @@ class Worst {
   double worst_ = 0.0;
 };
 
-/// How far two numbers are apart. The same infinity, or NaN on both sides, is no distance; what one
-/// side alone has is an infinite one.
+/// The distance of two numbers: 0 for equal infinities or two NaN, infinite if only one side is NaN
+/// or infinite.
 inline double distance(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) {
     return 0.0;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What both ways of making clusters share.
+// Code shared by both ways of making clusters.
 
 #include <cstddef>
 #include <string>
@@ -14,7 +14,7 @@ namespace dynet::text {
 /// ValueError unless there can be so many classes.
 void check_cluster_count(const char* function, const BigramCounts& counts, unsigned count);
 
-/// Places of words, the most frequent ones first, of equally frequent ones those seen first.
+/// Places of words, the most frequent words first; equally frequent words in the order of the text.
 [[nodiscard]] std::vector<unsigned> by_frequency(const BigramCounts& counts);
 
 /// Ways to `leaves` leaves. Node i of `merges` has number leaves + i; each merges two nodes of

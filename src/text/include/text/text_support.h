@@ -2,15 +2,16 @@
 
 // Text: corpora in, sentences out.
 //
-// lines.cc turns a file into lines and finds what no text has in it; above it stands one reader per
-// format: words.cc (plain, tagged and parallel text), columns.cc, conllu.cc, trees.cc. A reader
-// keeps one sentence in memory and says file, line and column of what it cannot understand.
-// dict_file.cc saves dictionaries, batches.cc puts examples of like lengths together, and
-// clusters.cc and brown.cc make the files that softmax builders read.
+// lines.cc turns a file into lines and finds characters that no text has; each format has a reader
+// above it: words.cc (plain, tagged and parallel text), columns.cc, conllu.cc, trees.cc. A reader
+// keeps one sentence in memory; its errors give file, line and column. dict_file.cc saves
+// dictionaries, batches.cc puts examples of like lengths together, and clusters.cc and brown.cc
+// make the files that softmax builders read.
 //
 // Start reading at dynet/text/lines.h. Nothing here knows graphs or numbers. Surprising: readers
-// read into a sentence of their own and swap it with the caller's when it is complete. So an error
-// leaves the caller's as it was, and the memory of its strings is used again.
+// read into a sentence of their own and swap it with the caller's when complete. So an error leaves
+// the caller's sentence unchanged, and the memory of the strings is used again. Example: an error
+// in line 7 leaves the caller the sentence before.
 
 #include <cstddef>
 #include <iosfwd>
@@ -23,8 +24,8 @@
 
 namespace dynet::text {
 
-/// Fills a list of strings from its front, in the memory of those that were in it. What is left of
-/// them goes with `end`. Not thread-safe.
+/// Fills a list of strings from its front, in the memory of its old strings. end() removes the old
+/// strings that remain. Not thread-safe.
 class Refill {
  public:
   explicit Refill(std::vector<std::string>& list) : list_(list) {}
@@ -46,14 +47,14 @@ class Refill {
 /// First byte that is none of UTF-8, or npos.
 [[nodiscard]] std::size_t find_no_utf8(std::string_view text);
 
-/// What separates words, lines, and what no text has.
+/// Characters that separate words or lines, or that no text has.
 constexpr std::string_view kNoPartOfWords{" \t\n\v\f\r\0", 7};
 
 /// ValueError unless `word` is not empty and has no white space and no character of `others`.
 void check_word(const char* what, const std::string& word, std::string_view others = {});
 
-/// ValueError where `first`, which is about to be written to `out`, begins with the mark of UTF-8
-/// files and might stand at the front of one: readers would pass over it.
+/// ValueError if `first`, which is about to be written to `out`, begins with the mark of UTF-8
+/// files and might stand at the front of a file: readers would skip the mark.
 void check_no_mark(std::ostream& out, const std::string& first);
 
 }  // namespace dynet::text

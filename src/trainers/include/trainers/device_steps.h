@@ -11,7 +11,7 @@ namespace dynet::trainers {
 
 /// Starts the kernel of a step on a CUDA stream (`cudaStream_t`) and returns at once. The streams
 /// of numbers are kRun and kStore, in float, with addresses of the device; results may overwrite
-/// what is read. Throws cuda_exception if the start fails.
+/// operands. Throws cuda_exception if the start fails.
 using DeviceStep = void (*)(const void* prepared, const ext::Stream* in, const ext::Stream* out,
                             std::int64_t n, void* cuda_stream);
 

@@ -4,8 +4,7 @@
 
 namespace dynet::trainers {
 
-/// The range that `value` is not in, as text ("0 or more and less than 1"); null: it is in its
-/// range.
+/// The range that `value` misses, as text ("0 or more and less than 1"); null for a value in range.
 const char* missed_range(Range range, float value);
 
 }  // namespace dynet::trainers

@@ -57,11 +57,11 @@ struct ShadowCounts {
 class TextReader {
  public:
   TextReader(std::istream& is, const ParameterCollection& model) : is_(is), model_(model) {}
-  /// The next word. IoError if there is none, and if nothing comes after it, so that it may have
-  /// been cut. `wanted` is the expected thing in errors.
+  /// The next word. IoError if there is none, or if nothing comes after the word, as the text may
+  /// have been cut there. `wanted` is the expected thing in errors.
   std::string word(const std::string& wanted, bool may_be_last = false);
   float number(const char* wanted);
-  /// One in a range; `what` names it.
+  /// A number in a range; errors name it as `what`.
   float number(const char* what, Range range);
   double precise_number(const char* wanted);
   unsigned count(const char* wanted);

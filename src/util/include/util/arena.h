@@ -80,7 +80,7 @@ class Arena {
   const Budget* budget_ = nullptr;
   std::vector<Chunk> chunks_;
   std::size_t chunk_ = 0;     ///< the one being filled
-  std::byte* at_ = nullptr;   ///< where it is free
+  std::byte* at_ = nullptr;   ///< the free rest of the chunk
   std::byte* end_ = nullptr;  ///< its end
 };
 

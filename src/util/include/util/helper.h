@@ -26,7 +26,7 @@ class Helper {
   static void set_begins(bool begins);
 
  private:
-  std::uint32_t process_;  ///< where it was made, by fork_count(): nothing elsewhere
+  std::uint32_t process_;  ///< of the constructor, by fork_count()
 };
 
 /// Whether the calling thread may use two processors or more: the system says so for each thread

@@ -5,10 +5,10 @@
 namespace dynet::util {
 
 /// Memory of one thread for copies inside one call, 64-byte aligned. Grows, never shrinks, so that
-/// a repeated step allocates nothing. It is given back when the thread ends.
+/// a repeated step allocates nothing. The end of the thread gives it back.
 ///
-/// Not thread-safe: declare it thread_local. Its destructor does nothing, as objects of the program
-/// may compute in theirs when their thread, or the process, ends.
+/// Not thread-safe: declare it thread_local. The destructor does nothing, as objects of the program
+/// may compute in their destructors when their thread, or the process, ends.
 class Scratch {
  public:
   constexpr Scratch() = default;
@@ -30,7 +30,7 @@ class Scratch {
 
   float* data_ = nullptr;
   std::size_t capacity_ = 0;
-  Scratch* next_ = nullptr;  ///< of those of this thread that have memory
+  Scratch* next_ = nullptr;  ///< next scratch of this thread that has memory
 };
 
 }  // namespace dynet::util

@@ -37,7 +37,7 @@ std::uint8_t read_trace_variable();
 }
 
 /// The bits of a list such as "plan,time"; "all" names all, "" none. ValueError for other words,
-/// which says that `source` has them.
+/// with `source` in its text.
 [[nodiscard]] std::uint8_t parse_trace(std::string_view words, std::string_view source);
 /// Sets the reporting kinds, in all threads; returns the kinds before.
 std::uint8_t set_trace(std::uint8_t bits);

@@ -4,8 +4,8 @@
 
 namespace dynet::workers {
 
-/// A mapping of zeros that processes forked later share, or (`is_private`) that they copy. Costs no
-/// pages until they are written. Unmapped by the destructor, in the own process.
+/// A mapping of zeros that processes forked later share, or (`is_private`) copy. Pages cost nothing
+/// until written. Unmapped by the destructor, in the own process.
 class Area {
  public:
   enum class Kind : unsigned char { kShared, kPrivate };
@@ -23,8 +23,8 @@ class Area {
   std::size_t bytes_;
 };
 
-/// Hands out parts of an area that is made once their number is known: first `take` everything,
-/// then add the offsets to data().
+/// Hands out parts of an area that is made once the sizes are known: first `take` everything, then
+/// add the offsets to data().
 class Layout {
  public:
   /// Offset of so many bytes, a multiple of 64.

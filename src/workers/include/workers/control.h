@@ -1,6 +1,6 @@
 #pragma once
 
-// What the parent and its workers tell each other, in shared memory: one call at a time.
+// Messages between the parent and its workers, in shared memory: one call at a time.
 
 #include <semaphore.h>
 
@@ -16,7 +16,7 @@ struct alignas(64) Cell {
   static constexpr std::size_t kTextBytes = 16384;
   std::atomic<std::uint64_t> pulse;  ///< util/pulse.h
   sem_t go;
-  Seat seat;                   ///< where it waits for it
+  Seat seat;                   ///< the worker's place while waiting
   std::atomic<bool> has_left;  ///< is done with the call
   char text[kTextBytes];       ///< of the exception, ends with 0
 };

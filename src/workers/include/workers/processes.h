@@ -11,12 +11,12 @@
 
 namespace dynet::workers {
 
-/// Before a fork, so that no process writes what another had not written yet.
+/// Before a fork, so that no process writes text that another process had buffered.
 void flush_streams();
-/// In a new process: the system kills it when the thread that made it ends.
+/// In a new process: the system kills the process when the thread that made it ends.
 void end_with(pid_t parent);
 
-/// What became of a worker that is gone.
+/// The end of a worker.
 struct End {
   std::size_t worker = 0;
   pid_t pid = 0;
@@ -24,8 +24,8 @@ struct End {
   bool is_known = false;  ///< false: somebody else waited for it
 };
 
-/// Children of the process that made this; in a copy that another process has all but add() do
-/// nothing. Invariant: those listed were not waited for yet. Thread rule: one at a time; the
+/// Children of the process that made this object; in a copy of another process all functions but
+/// add() do nothing. Invariant: no listed child was waited for. Thread rule: one at a time; the
 /// children die with the thread that made them.
 class Processes {
  public:
@@ -34,10 +34,10 @@ class Processes {
   Processes& operator=(const Processes&) = delete;
   ~Processes() { kill_all(); }
 
-  /// One more process, which runs `body` and ends; what that throws goes to standard error, and the
-  /// process ends with status 1. UsageError where the system gives none.
+  /// Adds a process, which runs `body` and ends; an exception goes to standard error, and the
+  /// process ends with status 1. UsageError if the system gives no process.
   void add(const std::function<int()>& fork, const std::function<void()>& body);
-  /// The first that is gone, which is forgotten; false where all live.
+  /// Finds and forgets the first child that has ended; false if all live.
   bool find_gone(End& end);
   /// Waits so long for all to end by themselves.
   void wait(double seconds);

@@ -2,15 +2,16 @@
 
 // Gradients of pieces, from the workers to the parent.
 //
-// Each piece of a minibatch has a slot in shared memory. A worker's dense gradients lie in the slot
-// of its piece from the start, so that backward writes them where they belong; of tables it copies
-// the touched rows there afterwards. Slots of dense gradients are then added in a tree that depends
-// on the number of pieces alone: whoever finishes the second of two neighbours adds it to the
-// first, so that there is no barrier. The parent adds the last two into its gradient, scaled, and
-// the rows, in the order of the pieces.
+// Each piece of a minibatch has a slot in shared memory. Dense gradients of a worker lie in the
+// slot of its piece from the start, so that backward writes to the slot; of tables the worker
+// copies the touched rows there afterwards. Slots of dense gradients are then added in a tree that
+// depends only on the number of pieces: the worker that finishes the second of two neighbours adds
+// it to the first, so that there is no barrier. The parent adds the last two slots into its
+// gradient, scaled, and the rows, in the order of the pieces. Example: of 4 pieces, workers add
+// slot 1 to 0 and slot 3 to 2; the parent adds slots 0 and 2.
 //
-// What the parent alone knows of its parameters (whether they are frozen, factors of weight decay)
-// it publishes before each call.
+// The parent publishes its own knowledge of parameters (frozen or not, factors of weight decay)
+// before each call.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,14 +25,14 @@
 namespace dynet::workers {
 
 /// Made before the workers. Thread rule: `begin`, `collect` and `forget` in the parent, the others
-/// in workers, where `add_up` is what workers may do at the same time.
+/// in workers; several workers may call `add_up` at the same time.
 class Slots {
  public:
-  /// UsageError where a parameter is not in shared memory.
+  /// UsageError if a parameter is not in shared memory.
   Slots(const ParameterCollection& model, std::size_t slots);
 
-  /// Before a call, which is then to add gradients of `pieces` pieces. UsageError where the model
-  /// has other parameters than when this was made.
+  /// Before a call, which is then to add gradients of `pieces` pieces. UsageError if the model has
+  /// other parameters than in the constructor.
   void begin(std::size_t pieces);
   /// After it: leaves `scale` times the sum of the pieces in the gradients.
   void collect(std::size_t pieces, double scale);
@@ -44,7 +45,7 @@ class Slots {
   void follow();
   void start_piece(std::size_t piece);
   void finish_piece(std::size_t piece);
-  /// Adds what workers can add now that `piece` is finished: all but the root of the tree.
+  /// Adds all finished neighbours after `piece` is finished, except at the root of the tree.
   void add_up(std::size_t piece, std::size_t pieces);
 
  private:
