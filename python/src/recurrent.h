@@ -81,7 +81,7 @@ struct PyRNNState {
   unsigned made_in;  ///< the builder's ready.count()
   Expression out;    ///< unset for the initial state
 
-  /// The C++ builder of the sequence. StateError if the graph was renewed since.
+  /// The C++ builder of the sequence. StaleExpression if the graph was renewed since.
   [[nodiscard]] RNNBuilder& live() const {
     if (!builder->ready.is_ready() || made_in != builder->ready.count()) {
       throw StaleExpression(
