@@ -33,7 +33,7 @@ from . import BiRNNBuilder, _pickling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     Shape = tuple[int, ...]
@@ -63,7 +63,7 @@ class Piece:
     def __init__(
         self,
         owner: str,
-        shapes: dict[str, Shape],
+        shapes: Mapping[str, Shape],
         parts: list[Any],
         into: Turn = _same,
         out: Turn = _same,
@@ -185,10 +185,8 @@ def _weight(part: Any, name: str, layout: Any, owner: str = "") -> Piece:
         want = "{in,width,out}, {1,width,in,out} or {width,1,in,out}"
         want = "{height,width,in,out}" if layout == "conv2d" else want
         raise Unfit(f"layout is {layout!r}, and the target is {owner}; want {want}")
-    if size == 3:
-        to_ours, theirs = (1, 2, 0), (full[2], full[0], full[1])
-    else:
-        to_ours, theirs = (2, 3, 1, 0), (full[3], full[2], full[0], full[1])
+    to_ours: Shape = (1, 2, 0) if size == 3 else (2, 3, 1, 0)
+    theirs: Shape = tuple(full[k] for k in ((2, 0, 1) if size == 3 else (3, 2, 0, 1)))
     given = (*theirs[:2], theirs[2] * theirs[3]) if is_flat else theirs
 
     def into(arrays: list[Any]) -> list[Any]:
@@ -318,17 +316,17 @@ def _of_attention(parts: list[Any], prefix: str, owner: str, group: str) -> list
         return [np.concatenate(arrays)]
 
     if memory == size:
-        name = {prefix + "in_proj_weight": (3 * size, size)}
-        pieces = [Piece(owner, name, [wq, wk, wv], into, out)]
+        weight = {prefix + "in_proj_weight": (3 * size, size)}
+        pieces = [Piece(owner, weight, [wq, wk, wv], into, out)]
     else:
         pieces = [
             _plain(owner, f"{prefix}{kind}_proj_weight", part)
             for kind, part in zip("qkv", (wq, wk, wv))
         ]
-    name = {prefix + "in_proj_bias": (3 * size,)}
+    bias = {prefix + "in_proj_bias": (3 * size,)}
     return [
         *pieces,
-        Piece(owner, name, [bq, bk, bv], into, out, group=group),
+        Piece(owner, bias, [bq, bk, bv], into, out, group=group),
         *_of_pair(owner, prefix + "out_proj.", wo, bo, group),
     ]
 
@@ -367,7 +365,7 @@ def _of_stack(builder: Any, prefix: str, names: Iterable[str]) -> list[Piece]:
         for k, pair in enumerate(pairs):
             pieces += _of_pair(owner, at + pair, rest[2 * k], rest[2 * k + 1], prefix)
     if pre_norm:
-        pieces += _of_pair(name, prefix + "norm.", *parts[-2:], prefix + "norm.")
+        pieces += _of_pair(name, prefix + "norm.", parts[-2], parts[-1], prefix + "norm.")
     return pieces
 
 
@@ -422,12 +420,15 @@ def why_extra(name: str) -> str:
     return _first(reasons, name)
 
 
-def why_missing(name: str) -> str:
+def why_missing(name: str, known: set[str]) -> str:
+    """A reason for which a tensor is not among the names that there are."""
+    one, all_three = name.replace("q_proj", "in_proj"), name.replace("in_proj", "q_proj")
+    if one != all_three and not known.isdisjoint((one, all_three)):
+        return " (memory_dim of the builder is kdim and vdim of nn.MultiheadAttention)"
     reasons = {
         r"norm\.(weight|bias)": (
             " (with pre_norm the builder normalises the output of the stack, as "
             "nn.TransformerEncoder(..., norm=nn.LayerNorm(size)) does)"
         ),
-        r"in_proj_weight": " (kdim and vdim other than embed_dim: give memory_dim)",
     }
     return _first(reasons, name)

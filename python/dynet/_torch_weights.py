@@ -68,12 +68,13 @@ def from_torch(
     tensors = _Tensors(source)
     pieces = _pieces("from_torch", target, prefix, tensors.names, layout)
     used = _checked_names(pieces, tensors, prefix, allow_extra)
-    _check_shapes(pieces, tensors, used)
+    _check_shapes(pieces, tensors, used, prefix)
     values = [(piece, _values(piece, tensors, used)) for piece in pieces]
-    for piece, arrays in values:
-        for part, array in zip(piece.parts, arrays):
-            write = getattr(part, "init_from_array", None) or part.set_value
-            write(array)
+    try:
+        _write(values)
+    except KeyboardInterrupt:  # after a second time all numbers are written
+        _write(values)
+        raise
     return [name for piece in pieces for name in piece.shapes if name in used]
 
 
@@ -127,6 +128,13 @@ def _pieces(call: str, target: Any, prefix: str, names: Iterable[str], layout: A
         raise e.error(f"{call}: {e}") from None
 
 
+def _write(values: list[tuple[Piece, list[Any]]]) -> None:
+    for piece, arrays in values:
+        for part, array in zip(piece.parts, arrays):
+            write = getattr(part, "init_from_array", None) or part.set_value
+            write(array)
+
+
 # ---- names and shapes ---------------------------------------------------------------------------
 
 
@@ -146,7 +154,9 @@ def _checked_names(
             continue
         for name, shape in piece.shapes.items():
             if name not in known:
-                why = _torch_layouts.why_missing(name) or _nearby(name, prefix, tensors.names)
+                is_elsewhere = known.isdisjoint(wanted)
+                why = _nearby(name, prefix, tensors.names) if is_elsewhere else ""
+                why = why or _torch_layouts.why_missing(name, known)
                 raise _dynet.ValueError(
                     f"from_torch: {tensors} has no {name!r}; want one of shape {shape} for "
                     f"{piece.owner}{why}{tensors.listed(prefix)}"
@@ -156,10 +166,11 @@ def _checked_names(
         if extra[0] == prefix + "bias" and prefix + "weight" in wanted:
             why = "; a pair (W, b) takes weight and bias"
         more = f" and {len(extra) - 1} more" if len(extra) > 1 else ""
-        owners = ", ".join(dict.fromkeys(piece.owner for piece in pieces))
+        owners = list(dict.fromkeys(piece.owner for piece in pieces))
+        owner = ", ".join(owners[:4]) + (f" and {len(owners) - 4} more" if len(owners) > 4 else "")
         raise _dynet.ValueError(
             f"from_torch: {tensors} has {extra[0]!r} {tensors.shape_text(extra[0])}{more}, which "
-            f"no parameter takes{why}; want the names of {owners} alone, or allow_extra=True"
+            f"no parameter takes{why}; want the names of {owner} alone, or allow_extra=True"
             f"{tensors.listed(prefix)}"
         )
     return wanted & known
@@ -187,14 +198,14 @@ def _nearby(name: str, prefix: str, names: list[str]) -> str:
     return f"; did you mean the prefix {other[: len(other) - len(ends)]!r}?" if other else ""
 
 
-def _check_shapes(pieces: list[Piece], tensors: _Tensors, used: set[str]) -> None:
+def _check_shapes(pieces: list[Piece], tensors: _Tensors, used: set[str], prefix: str) -> None:
     for piece in pieces:
         for name, shape in piece.shapes.items():
             given = tensors.shape(name) if name in used else shape
             if given != shape:
                 raise ShapeError(
                     f"from_torch: {name!r} of {tensors} has shape {given}; want {shape} for "
-                    f"{piece.owner}{piece.hint(given, shape)}{tensors.listed(name)}"
+                    f"{piece.owner}{piece.hint(given, shape)}{tensors.listed(prefix)}"
                 )
 
 
@@ -234,15 +245,14 @@ class _Tensors:
         elif isinstance(source, (str, os.PathLike)):
             path = os.fspath(source)
             self._loader, self._text = _loader_of(path), f"'{path}'"
-        elif hasattr(source, "keys") and hasattr(source, "__getitem__"):
-            self._dict = source
-        else:
-            is_module = callable(getattr(source, "state_dict", None))
-            instead = ": give its state_dict()" if is_module else ""
+        elif callable(getattr(source, "state_dict", None)) or not hasattr(source, "keys"):
+            instead = ": give its state_dict()" if hasattr(source, "state_dict") else ""
             raise _dynet.TypeError(
                 f"from_torch: source is of type {type(source).__name__}{instead}; want a dict of "
                 "names to tensors or arrays, or the path of a .safetensors file"
             )
+        else:
+            self._dict = source
         self.names: list[str] = list(self._loader.names() if self._dict is None else self._dict)
         for name in self.names:
             if not isinstance(name, str):
@@ -275,7 +285,8 @@ class _Tensors:
         if self._loader is None:
             return _array_of(name, self._dict[name])
         # The library reads the file, and converts its types.
-        scratch = ParameterCollection(device="CPU").add_parameters(self._loader.shape(name), init=0)
+        shape = self._loader.shape(name)
+        scratch = ParameterCollection().add_parameters(shape, init=0, device="CPU")
         try:
             self._loader.populate(scratch, name)
         except IoError as e:
