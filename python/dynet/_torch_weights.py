@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ._torch_layouts import Piece
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
-_MOST_NAMES = 24  # that an error lists
+_MOST_NAMES = 12  # that an error lists
 
 
 @told
@@ -86,7 +86,7 @@ def to_torch(
     layout: str | dict[str, str] | None = None,
     as_tensors: bool = False,
 ) -> dict[str, Any]:
-    """Weights under PyTorch's names and in its layouts: what `from_torch` reads.
+    """Weights under PyTorch's names and in its layouts, as `from_torch` reads them.
 
     `source` is a parameter, a table, a pair ``(W, b)``, a builder, or a dict of prefixes to such,
     as the `target` of `from_torch`; `layout` is explained there. The dict has names, each behind
