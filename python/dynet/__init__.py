@@ -43,6 +43,8 @@ from ._tensorboard import TensorBoard as TensorBoard
 from ._told import told as _explained
 from ._torch_names import add_attributes as _add_attributes
 from ._torch_names import functions as _torch_functions
+from ._torch_weights import from_torch as from_torch
+from ._torch_weights import to_torch as to_torch
 
 TYPE_CHECKING = False  # as in typing, whose import takes longer than all else here
 if TYPE_CHECKING:
