@@ -1,5 +1,5 @@
-// Gradients of gradients at the points where rules have guards: equal arguments, 0 and 1. A guard
-// is written for a number, and its result there has to have the slope of the neighbours, too.
+// Gradients of gradients at the guards of rules: at equal arguments, 0 and 1. A guard is written
+// for a number, and its result has to have the slope of the neighbours, too.
 
 #include <gtest/gtest.h>
 
@@ -127,7 +127,7 @@ constexpr Fill kFills[] = {
 
 /// Describes the fault at this point; empty if there is none. At a kink of the operation the second
 /// gradient has to be a number. Elsewhere it has to lie between the slopes of both sides, which
-/// differ where the gradient has a kink.
+/// differ if the gradient has a kink.
 std::string wrong_slope(const Program& program) {
   constexpr double kStep = 0x1p-16;
   for (const std::vector<double>& g : gradients_at(program, 0.0)) {
@@ -188,7 +188,7 @@ struct Second {
 };
 Second second_of_log_loss(float x_at, float y_at) {
   const DefaultDevice scope(double_device());
-  ComputationGraph graph;  // its numbers are those of the device from before it
+  ComputationGraph graph;  // takes its numbers from the default device of this moment
   const Expression x = input(graph, x_at);
   const Expression y = input(graph, y_at);
   const Expression dx = gradient(binary_log_loss(x, y), {x})[0];
@@ -209,7 +209,7 @@ TEST(SecondGradientOf, BinaryLogLossWhereItHasGuards) {
           << x << ", " << y;
     }
   }
-  // The gradient is 0 at the corners, as in DyNet 2.1; its slope is that of beside them.
+  // The gradient is 0 at the corners, as in DyNet 2.1; its slope is the slope of the neighbours.
   EXPECT_EQ(second_of_log_loss(1.0F, 1.0F).xx, 1.0);
   EXPECT_EQ(second_of_log_loss(0.0F, 0.0F).xx, 1.0);
 }
