@@ -102,7 +102,7 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
   gradients_.settle_all();
 }
 
-/// The pieces of the gradients of nodes that the pass comes to.
+/// Adds up the pieces of the gradients of nodes that the pass comes to.
 void Executor::settle_gradients(std::span<const NodeId> members) {
   if (!gradients_.has_pieces()) {
     return;

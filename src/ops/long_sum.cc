@@ -22,8 +22,8 @@ void LongSum::Level::note(std::int64_t from, std::int64_t to, std::int64_t terms
   count += terms;
 }
 
-/// Makes the block of a place the current one. Loops go through the blocks in order, so it is this
-/// one or the next.
+/// Makes the block of a place the current one. Loops go through the blocks in order, so the block
+/// is the current one or the next.
 void LongSum::find(const char* at) {
   const auto is_in = [&](std::int64_t b) {
     const char* const data = o_->data<char>(b);
@@ -62,7 +62,7 @@ void LongSum::added_everywhere(std::int64_t terms) {
   }
 }
 
-/// What stands in a level goes on to the next one.
+/// Moves the sums of a level to the next level.
 void LongSum::carry(int level) {
   Level& from = levels_[level];
   if (from.count == 0) {
@@ -87,7 +87,7 @@ void LongSum::carry(int level) {
   }
 }
 
-/// From the last level to the first, so that small sums are added before large ones are.
+/// Goes from the first level to the last, so that small sums are added before large ones.
 void LongSum::settle() {
   if (call_ == nullptr) {
     return;

@@ -262,8 +262,8 @@ struct Extreme {
 using Max = Extreme<true>;
 using Min = Extreme<false>;
 
-/// out = scale * the sum of all arguments, each of the shape of the result; of long lists as
-/// exactly as of short ones.
+/// Computes out = scale * the sum of all arguments, each of the shape of the result. The sum of a
+/// long list is as exact as the sum of a short one.
 void sum_arguments(const ext::Call& call, double scale);
 
 struct Sum {

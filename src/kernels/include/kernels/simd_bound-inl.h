@@ -318,8 +318,8 @@ struct Reduction<rule::SumOf> {
     }
   }
   static HWY_INLINE void merge(V* s, const V* other) { s[0] = hn::Add(s[0], other[0]); }
-  /// After many terms (long_sums.h) a sum goes on in `all`, the sum and what rounding took from it
-  /// (Knuth's sum of two), and begins anew.
+  /// Moves the sum `s` into `all` after many terms (long_sums.h): a sum and the rounding error of
+  /// its additions (Knuth's sum of two). `s` begins anew.
   static HWY_INLINE void carry(V* s, V* all) {
     const V sum = hn::Add(all[0], s[0]);
     const V part = hn::Sub(sum, all[0]);
@@ -328,7 +328,7 @@ struct Reduction<rule::SumOf> {
     all[1] = hn::Add(all[1], lost);
     start(s);
   }
-  /// Of infinite sums the rest is NaN.
+  /// The rounding error of an infinite sum is NaN, and is left out.
   static HWY_INLINE void settle(V* s, V* all) {
     carry(s, all);
     s[0] = hn::IfThenElse(hn::IsFinite(all[0]), hn::Add(all[0], all[1]), all[0]);

@@ -1,13 +1,18 @@
 #pragma once
 
-// Results to which a device's loops add again and again: the gradient of what is broadcast, the sum
-// of a long list.
+// Sums of many terms in results that loops of a device add to: the gradient of a broadcast
+// argument, the sum of a long list.
 //
-// A float loses up to half of its last place with each number that is added, and from 2^24 on a 1.
-// So after kMostAdded additions what there is goes on to a sum of such sums, which goes on to a sum
-// of those, and so on, as a counter's digits do: a sum of 10^6 terms has 4 * 32 roundings on its
-// way. Levels are as large as the result, and are taken from the call's scratch memory when they
-// are needed. All is said with what every device has; one that computes in double does nothing.
+// Each addition to a float rounds by up to half of the last place, and 2^24 + 1 is 2^24 in float.
+// So the sum is moved on after kMostAdded additions: to a sum of sums, from there after kMostAdded
+// moves to a sum of sums of sums, and so on, as the digits of a counter carry. Each term of a sum
+// of 10^6 terms meets 4 * 32 roundings. A level of sums is as large as the result, and is taken
+// from the call's scratch memory when the first sum is moved to it. Only functions of `Kernels` are
+// called, so every device has long sums; a device that computes in double needs none.
+//
+// Example: a bias of one number that a batch of 2,000 examples reads. Its gradient moves on after
+// 32 examples; after 1,024 the second level moves its 32 sums to the third; settle() adds the third
+// and the rest of the second to the gradient: at most 32 + 32 + 2 roundings where there were 2,000.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,24 +26,24 @@ class LongSum {
   static constexpr std::int64_t kMostAdded = 32;
 
   LongSum() = default;
-  /// Of a result that is added to, each of whose numbers gets `terms` at most; where these are few,
-  /// or `o` is absent, nothing is done. `o` stays where it is until settle().
+  /// Watches the result `o`, each number of which gets `terms` additions at most. Does nothing if
+  /// they are few, or `o` is absent. `o` stays where it is until settle().
   LongSum(const Call& call, const Operand& o, std::int64_t terms);
 
   [[nodiscard]] bool is_long() const { return call_ != nullptr; }
-  /// The `span` numbers from `at` on may have got `terms` more each.
+  /// Notes that the `span` numbers from `at` on have got up to `terms` additions each.
   void added(void* at, std::int64_t span, std::int64_t terms = 1);
-  /// All numbers may; of an operand in one block.
+  /// Notes up to `terms` additions to every number of the operand.
   void added_everywhere(std::int64_t terms = 1);
-  /// Adds what went on. After the last loop.
+  /// Adds the sums of all levels to the result. Call it once, after the last loop.
   void settle();
 
  private:
   static constexpr int kLevels = 6;
-  /// A sum of what the level below, or a loop, added `count` times at most: numbers `first` to
-  /// `last` of the operand may hold something.
+  /// Sums to which the level below, or a loop, has added `count` times at most. Only numbers
+  /// `first` to `last` of the operand may differ from 0.
   struct Level {
-    char* data = nullptr;  ///< of all numbers; of the first level null: they are the operand's
+    char* data = nullptr;  ///< all numbers; null in the first level, the operand itself
     std::int64_t first = 0, last = 0, count = 0;
     void note(std::int64_t from, std::int64_t to, std::int64_t terms);
   };
@@ -50,11 +55,11 @@ class LongSum {
   const Operand* o_ = nullptr;
   std::int64_t bytes_ = 0;  ///< of a number
   Level levels_[kLevels];
-  std::int64_t block_ = 0;   ///< that of the places that were added to last
+  std::int64_t block_ = 0;   ///< the block that was added to last
   std::int64_t before_ = 0;  ///< numbers of the blocks before it
 };
 
-/// That of one of the results of a call that is being cut.
+/// The long sum of one result of a call that is being cut.
 struct TrackSum {
   std::size_t track;
   LongSum sum;
