@@ -99,6 +99,20 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
     }
   });
   computed_weights_.finish_all();  // of rows of tables
+  gradients_.settle_all();
+}
+
+/// Adds up the pieces of the gradients of nodes that the pass comes to.
+void Executor::settle_gradients(std::span<const NodeId> members) {
+  if (!gradients_.has_pieces()) {
+    return;
+  }
+  const std::uint32_t outputs = context_.graph[members[0]].record().outputs;
+  for (const NodeId m : members) {
+    for (std::uint32_t k = 0; k < outputs; ++k) {
+      gradients_.settle(m + k);
+    }
+  }
 }
 
 /// The products that were left for the gradients of nodes that the pass comes to.
@@ -141,11 +155,13 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
   if (record.stops_gradient || record.gradient_goes_to != ext::GradientTo::kArguments) {
     return;
   }
+  settle_gradients(segment.members);
   if (computed_weights_.has_any()) {
     if (pass == Pass::kAccumulate && leave_for_end(segment, whole)) {
       return;
     }
     finish_weights(segment.members);
+    settle_gradients(segment.members);
   }
   const auto is_active = [outputs = record.outputs, notes = gradients_.notes()](NodeId m) {
     bool reached = notes.is_written(m);

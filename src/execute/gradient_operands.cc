@@ -44,7 +44,7 @@ void GradientOperands::settle(const Assembled& assembled) {
   const ext::Call& call = assembled.call;
   for (std::size_t i = 0; i < call.d_in.size(); ++i) {
     if (call.d_in[i].sink != nullptr && ((call.left_for_later >> i) & 1) == 0) {
-      gradients_.set_written(gradients_.owner(assembled.arguments[i].nodes[0]));
+      static_cast<void>(gradients_.target(gradients_.owner(assembled.arguments[i].nodes[0])));
     }
   }
 }

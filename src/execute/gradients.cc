@@ -11,6 +11,7 @@ void Gradients::begin(bool keeps_memory) {
     pools_.reset();
   }
   wastes_.clear();  // a pass that failed may have given its memory back
+  pieces_.clear();
   constexpr std::uint32_t kManyStamps = std::uint32_t{1} << 31;
   if (current_ > ~std::uint32_t{0} - 2 * kPassStep || next_stamp_ > kManyStamps) {
     entries_.clear();  // counted to the end: starts again
@@ -63,6 +64,45 @@ void* Gradients::zero(NodeId n) {
   void* data = target(n).data;
   context_.kernels(n).fill(data, 0.0, context_.graph.elements(n));
   return data;
+}
+
+/// Zeros, so that it does not matter which of several operands of a call writes to it first.
+Gradients::Target Gradients::begin_piece(NodeId n) {
+  if (pieces_.empty()) {  // most passes have none, and need no table
+    last_piece_.begin(context_.graph.size());
+  }
+  Entry& e = entries_[n];
+  pieces_.push_back({n, e.data, last_piece_[n]});
+  last_piece_.set(n, static_cast<std::uint32_t>(pieces_.size()));
+  e.data = pools_.of(context_.memory(n)).allocate(context_.graph.bytes(n));
+  context_.kernels(n).fill(e.data, 0.0, context_.graph.elements(n));
+  e.mark = (e.mark & ~kUses) + kOneUse;
+  return {e.data, false};
+}
+
+void Gradients::add_up(NodeId n) {
+  Entry& e = entries_[n];
+  added_up_.assign(1, e.data);
+  for (std::uint32_t i = last_piece_[n]; i != 0; i = pieces_[i - 1].previous) {
+    added_up_.push_back(pieces_[i - 1].data);
+  }
+  last_piece_.set(n, 0);
+  // In pairs, the later one to the earlier one: the first piece is the memory of the node.
+  std::reverse(added_up_.begin(), added_up_.end());
+  const ext::Kernels& kernels = context_.kernels(n);
+  for (std::size_t step = 1; step < added_up_.size(); step *= 2) {
+    for (std::size_t i = 0; i + step < added_up_.size(); i += 2 * step) {
+      kernels.add_scaled(1.0, added_up_[i + step], added_up_[i], context_.graph.elements(n), false);
+    }
+  }
+  e.data = added_up_[0];
+  e.mark &= ~kUses;
+}
+
+void Gradients::settle_all() {
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    settle(pieces_[i].node);
+  }
 }
 
 }  // namespace dynet::execute

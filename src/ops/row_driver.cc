@@ -24,6 +24,7 @@
 #include "dynet/ext/op.h"
 #include "dynet/ext/operand.h"
 
+#include "ops/long_sum.h"
 #include "util/join_axes.h"
 
 namespace dynet::ext {
@@ -85,6 +86,10 @@ class RowCutter {
   };
   [[nodiscard]] Parted part(std::int64_t examples) const;
   void run_segment(Direction direction, std::int64_t examples, const double* constants);
+  [[nodiscard]] std::int64_t additions(const RowTrack& track) const;
+  void run_segments(Direction direction, const double* constants);
+  void run_with_sums(Direction direction, const double* constants);
+  void run_pieces(Direction direction, const RowCall& call);
   bool step(const Axes& axes, std::int64_t* counter, RowStream* streams) const;
   [[nodiscard]] RowStream stream(const RowTrack& track) const;
 
@@ -101,6 +106,8 @@ class RowCutter {
   Axes across_;  ///< the others; the examples are the last
   std::size_t examples_axis_ = 0;
   RowTrack tracks_[kMaxRowStreams];
+  TrackSum* sums_ = nullptr;  ///< of the results that are added to often
+  TrackSum* sums_end_ = nullptr;
 };
 
 /// The common shape of the arguments with one number per element.
@@ -299,8 +306,51 @@ void RowCutter::run_segment(Direction direction, std::int64_t examples, const do
   }
   std::int64_t counter[kMaxRowAxes] = {};
   do {
-    call_.kernels.run_rows(rule_, direction, call);
+    if (sums_ == sums_end_) {
+      call_.kernels.run_rows(rule_, direction, call);
+    } else {
+      run_pieces(direction, call);
+    }
   } while (step(p.rest, counter, streams));
+}
+
+/// Some rows at a time, so that not too many add to one number before it is carried over.
+void RowCutter::run_pieces(Direction direction, const RowCall& call) {
+  constexpr std::int64_t kMost = LongSum::kMostAdded;
+  std::int64_t inner = call.rows.inner;
+  std::int64_t outer = call.rows.outer;
+  for (const TrackSum* s = sums_; s < sums_end_; ++s) {
+    const RowStream& to = call.out[s->track - inputs_];
+    inner = to.row_step == 0 ? std::min(inner, kMost) : inner;
+    outer = to.outer_step == 0 ? std::min(outer, std::max<std::int64_t>(1, kMost / inner)) : outer;
+  }
+  RowStream streams[kMaxRowStreams];
+  RowCall piece{call.constants, streams, streams + inputs_, call.rows};
+  for (std::int64_t o = 0; o < call.rows.outer; o += outer) {
+    for (std::int64_t i = 0; i < call.rows.inner; i += inner) {
+      piece.rows.outer = std::min(outer, call.rows.outer - o);
+      piece.rows.inner = std::min(inner, call.rows.inner - i);
+      for (std::size_t l = 0; l < count_; ++l) {
+        streams[l] = call.in[l];  // `out` follows `in`
+        if (streams[l].data != nullptr) {
+          streams[l].data =
+              static_cast<std::byte*>(streams[l].data) +
+              (o * streams[l].outer_step + i * streams[l].row_step) * bytes_of_number(tracks_[l]);
+        }
+      }
+      call_.kernels.run_rows(rule_, direction, piece);
+      for (TrackSum* s = sums_; s < sums_end_; ++s) {
+        const RowStream& to = streams[s->track];
+        std::int64_t last =
+            (piece.rows.outer - 1) * to.outer_step + (piece.rows.inner - 1) * to.row_step;
+        for (int a = 0; a < piece.rows.axes && tracks_[s->track].along != Along::kOnce; ++a) {
+          const std::int64_t extent = piece.rows.axes == 1 ? length_ : piece.rows.extent[a];
+          last += (extent - 1) * to.step[a];
+        }
+        s->sum.added(to.data, last + 1, kMost);
+      }
+    }
+  }
 }
 
 /// Moves the streams to the next combination of the axes; false after the last one.
@@ -339,6 +389,14 @@ void RowCutter::run(Direction direction, const void* op) {
   join(across_);
   double constants[kMaxRowConstants];
   rule_.constants(op, direction, constants);
+  const bool is_long =
+      length_ > 0 && std::any_of(tracks_ + inputs_, tracks_ + count_, [&](const RowTrack& t) {
+        return t.adds && additions(t) > LongSum::kMostAdded;
+      });
+  is_long ? run_with_sums(direction, constants) : run_segments(direction, constants);
+}
+
+void RowCutter::run_segments(Direction direction, const double* constants) {
   for (std::int64_t left = call_.examples; left > 0;) {
     const std::int64_t n = next_segment(left);
     run_segment(direction, n, constants);
@@ -346,6 +404,29 @@ void RowCutter::run(Direction direction, const void* op) {
       tracks_[l].used += tracks_[l].steps ? n : 0;
     }
     left -= n;
+  }
+}
+
+/// How often rows add to each number of a result.
+std::int64_t RowCutter::additions(const RowTrack& track) const {
+  const std::int64_t numbers = std::max<std::int64_t>(1, track.size * track.operand->examples);
+  const std::int64_t each = track.along == Along::kOnce ? 1 : length_;
+  return rows_per_example_ * call_.examples * each / numbers;
+}
+
+/// In a function of its own: few calls need the memory.
+void RowCutter::run_with_sums(Direction direction, const double* constants) {
+  TrackSum sums[kMaxRowStreams];
+  sums_ = sums_end_ = sums;
+  for (std::size_t l = inputs_; l < count_; ++l) {
+    if (tracks_[l].adds) {
+      *sums_end_ = {l, LongSum(call_, *tracks_[l].operand, additions(tracks_[l]))};
+      sums_end_ += sums_end_->sum.is_long() ? 1 : 0;
+    }
+  }
+  run_segments(direction, constants);
+  for (TrackSum* s = sums_; s < sums_end_; ++s) {
+    s->sum.settle();
   }
 }
 

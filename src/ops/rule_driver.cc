@@ -25,6 +25,7 @@
 #include "dynet/ext/op.h"
 #include "dynet/ext/operand.h"
 
+#include "ops/long_sum.h"
 #include "util/join_axes.h"
 
 namespace dynet::ext {
@@ -152,11 +153,19 @@ class Cutter {
   void start_with_runs();
   [[nodiscard]] std::int64_t start_segment(std::int64_t left, Stream* streams);
   void end_segment(std::int64_t examples);
-  void run_segment(const void* op, Stream* streams) const;
+  void arrange();
+  void run_arranged(const void* op);
+  [[nodiscard]] std::int64_t additions(const Track& track) const;
+  void run_with_sums(const void* op);
+  void run_segment(const void* op, Stream* streams);
   void run_flat(const void* op);
   [[nodiscard]] Stream stream(const Track& track) const;
-  void run_loop(const void* op, const Stream* streams, std::int64_t n) const {
+  void run_loop(const void* op, const Stream* streams, std::int64_t n) {
     call_.kernels.run(rule_, direction_, op, streams, streams + inputs_, n);
+    for (TrackSum* s = sums_; s < sums_end_; ++s) {
+      const Stream& to = streams[s->track];
+      s->sum.added(to.data, to.mode == Stream::kSum ? 1 : n);
+    }
   }
   [[nodiscard]] bool every_track(auto holds) const {
     return std::all_of(tracks_, tracks_ + count_, [&](const Track& track) {
@@ -171,12 +180,15 @@ class Cutter {
   std::int64_t bytes_;     ///< of a number
   std::int64_t elements_;  ///< of the box
   bool is_flat_ = true;    ///< no track needs the dimensions of the box
+  bool adds_ = false;      ///< some result is visited several times
   std::size_t count_ = 0;  ///< of tracks; the first `inputs_` are read
   std::size_t inputs_ = 0;
   std::size_t axes_ = 0;
   std::int64_t per_example_ = 1;  ///< extent of the last axis, for one example
   std::int64_t extent_[kMaxAxes];
   Track tracks_[kMaxTracks];
+  TrackSum* sums_ = nullptr;  ///< of the results that are added to often
+  TrackSum* sums_end_ = nullptr;
 };
 
 void Cutter::add(const Operand& o, unsigned parts, bool writes) {
@@ -204,6 +216,7 @@ void Cutter::add(const Operand& o, unsigned parts, bool writes) {
     track.used = 0;
     track.writes = writes;
     track.adds = is_reduced;
+    adds_ = adds_ || (writes && is_reduced && !is_absent);
     track.steps = !is_absent && o.examples != 1;
   }
 }
@@ -321,7 +334,7 @@ Stream Cutter::stream(const Track& track) const {
 }
 
 /// The runs of a segment, by counting through all axes but the first.
-void Cutter::run_segment(const void* op, Stream* streams) const {
+void Cutter::run_segment(const void* op, Stream* streams) {
   std::int64_t counter[kMaxAxes] = {};
   std::size_t k = 1;
   do {
@@ -378,12 +391,9 @@ void Cutter::run_flat(const void* op) {
   }
 }
 
-void Cutter::run(const void* op) {
-  if (elements_ == 0 || call_.examples == 0) {
-    return;
-  }
+/// Finds the axes, unless the call is flat.
+void Cutter::arrange() {
   if (is_flat_ && (elements_ > 1 || call_.examples == 1)) {
-    run_flat(op);
     return;
   }
   axes_ = is_flat_ ? 2 : box_.nd + 1;
@@ -398,6 +408,13 @@ void Cutter::run(const void* op) {
   }
   join_axes();
   start_with_runs();
+}
+
+void Cutter::run_arranged(const void* op) {
+  if (axes_ == 0) {
+    run_flat(op);
+    return;
+  }
   Stream streams[kMaxTracks];
   for (std::int64_t left = call_.examples; left > 0;) {
     const std::int64_t n = start_segment(left, streams);
@@ -406,6 +423,49 @@ void Cutter::run(const void* op) {
     end_segment(n);
     left -= n;
   }
+}
+
+/// How often runs add to each number of a result.
+std::int64_t Cutter::additions(const Track& track) const {
+  if (axes_ <= 1) {
+    return track.steps ? 1 : call_.examples;
+  }
+  const std::size_t last = axes_ - 1;
+  std::int64_t n = track.stride[last] == 0 ? call_.examples * per_example_ : 1;
+  for (std::size_t k = 1; k < last; ++k) {
+    n *= track.stride[k] == 0 ? extent_[k] : 1;
+  }
+  return n;
+}
+
+/// In a function of its own: few calls need the memory.
+void Cutter::run_with_sums(const void* op) {
+  constexpr std::size_t kMost = 16;  // of a rule with more the last ones have no long sums
+  TrackSum sums[kMost];
+  sums_ = sums_end_ = sums;
+  for (std::size_t l = inputs_; l < count_ && sums_end_ < sums + kMost; ++l) {
+    const Track& track = tracks_[l];
+    if (track.operand != nullptr && track.adds) {
+      *sums_end_ = {l, LongSum(call_, *track.operand, additions(track))};
+      sums_end_ += sums_end_->sum.is_long() ? 1 : 0;
+    }
+  }
+  run_arranged(op);
+  for (TrackSum* s = sums_; s < sums_end_; ++s) {
+    s->sum.settle();
+  }
+}
+
+void Cutter::run(const void* op) {
+  if (elements_ == 0 || call_.examples == 0) {
+    return;
+  }
+  arrange();
+  const bool is_long =
+      adds_ && std::any_of(tracks_ + inputs_, tracks_ + count_, [&](const Track& t) {
+        return t.operand != nullptr && t.adds && additions(t) > LongSum::kMostAdded;
+      });
+  is_long ? run_with_sums(op) : run_arranged(op);
 }
 
 /// The elements that the rule is evaluated on: the arguments' common shape, or one part of a cell.

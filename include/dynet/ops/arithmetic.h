@@ -262,6 +262,10 @@ struct Extreme {
 using Max = Extreme<true>;
 using Min = Extreme<false>;
 
+/// Computes out = scale * the sum of all arguments, each of the shape of the result. The sum of a
+/// long list is as exact as the sum of a short one.
+void sum_arguments(const ext::Call& call, double scale);
+
 struct Sum {
   static constexpr ext::Info kInfo{
       .name = "sum",
@@ -281,14 +285,7 @@ struct Sum {
     }
     return in[0];
   }
-  void forward(ext::Call& call) const {
-    const ext::Move all = ext::whole_move(call.out[0].size());
-    auto write = ext::Write::kStore;
-    for (const ext::Operand& x : call.in) {
-      call.kernels.move(all, x, call.out[0], write);
-      write = ext::Write::kAdd;
-    }
-  }
+  void forward(ext::Call& call) const { sum_arguments(call, 1.0); }
   void backward(ext::Call& call) const {
     const ext::Move all = ext::whole_move(call.out[0].size());
     for (const ext::Operand& dx : call.d_in) {
@@ -319,16 +316,9 @@ struct Average {
       .errors = "ShapeError where the shapes differ, ValueError where the list is empty"};
   static constexpr bool kVariadic = true;
   Dim shape(const ext::Shapes& in) const { return same_shape(in); }
-  void forward(ext::Call& call) const {
-    const ext::Move part = share(call);
-    auto write = ext::Write::kStore;
-    for (const ext::Operand& x : call.in) {
-      call.kernels.move(part, x, call.out[0], write);
-      write = ext::Write::kAdd;
-    }
-  }
+  void forward(ext::Call& call) const { sum_arguments(call, part_of(call)); }
   void backward(ext::Call& call) const {
-    const ext::Move part = share(call);
+    const ext::Move part = ext::whole_move(call.out[0].size(), part_of(call));
     for (const ext::Operand& dx : call.d_in) {
       if (!dx.absent()) {
         call.kernels.move(part, call.d_out[0], dx);
@@ -344,9 +334,7 @@ struct Average {
   static std::vector<ext::Example<Average>> examples() { return list_examples<Average>(); }
 
  private:
-  static ext::Move share(const ext::Call& call) {
-    return ext::whole_move(call.out[0].size(), 1.0 / static_cast<double>(call.in.size()));
-  }
+  static double part_of(const ext::Call& call) { return 1.0 / static_cast<double>(call.in.size()); }
 };
 
 using ArithmeticOps =

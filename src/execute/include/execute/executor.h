@@ -201,6 +201,7 @@ class Executor {
   void run_backward(NodeId root, bool full, Pass pass);
   [[nodiscard]] Assembled* put_back(const SegmentView& segment, Assembled* call);
   void backward_segment(const SegmentView& segment, Assembled* whole, Pass pass);
+  void settle_gradients(std::span<const NodeId> members);
   void finish_weights(std::span<const NodeId> members);
   bool leave_for_end(const SegmentView& segment, const Assembled* whole);
   void copy_back(std::span<const NodeId> active);

@@ -8,6 +8,7 @@
 #include "execute/values.h"
 #include "memory/pools.h"
 #include "params/settings.h"
+#include "util/stamped.h"
 
 namespace dynet::execute {
 
@@ -17,6 +18,11 @@ namespace dynet::execute {
 /// A pass has a number, and what is noted of a node counts only within the pass it was noted in, so
 /// that a pass need not visit the nodes it has nothing to do with. All nodes made of one parameter
 /// share one gradient, that of the first such node, while they `follow` it. Not thread-safe.
+///
+/// The gradient of a node has a term for each node that reads it, and a sum of 10^6 floats, one
+/// after the other, has two correct digits. So after kMostUses terms the next ones go to another
+/// *piece* of memory. Pieces are added up, in pairs, before the gradient is read: a reader calls
+/// settle() first. Example: a parameter that 100 nodes read has pieces of 31, 31, 31 and 7 terms.
 class Gradients {
  public:
   Gradients(const Context& context, const Values& values, const History& history)
@@ -53,6 +59,14 @@ class Gradients {
     return e.data != nullptr ? e.data : make(n);
   }
   void set_written(NodeId n) { entry(n).mark |= kWritten; }
+  /// Adds up the pieces of the gradient of `n`, an owner.
+  void settle(NodeId n) {
+    if (!pieces_.empty() && last_piece_[n] != 0) {
+      add_up(n);
+    }
+  }
+  void settle_all();
+  [[nodiscard]] bool has_pieces() const { return !pieces_.empty(); }
   /// Memory of the gradient of `n`, an owner, for somebody who is going to write it: stores where
   /// `fresh`, else adds.
   struct Target {
@@ -61,9 +75,12 @@ class Gradients {
   };
   Target target(NodeId n) {
     Entry& e = entry(n);
+    if ((e.mark & kUses) == kUses) {
+      return begin_piece(n);
+    }
     void* data = e.data != nullptr ? e.data : make(n);
     const bool fresh = (e.mark & kWritten) == 0;
-    e.mark |= kWritten;
+    e.mark = (e.mark | kWritten) + kOneUse;
     return {data, fresh};
   }
   /// Memory of the gradient of `n`, an owner, with zeros where nothing was written.
@@ -108,10 +125,11 @@ class Gradients {
     [[nodiscard]] Target target_of(NodeId n) const {
       Entry& e = entries_[n];
       const std::uint32_t flags = e.mark ^ current_;
-      if ((flags & ~kWritten) != kNeeds || e.data == nullptr) {
+      if ((flags & ~(kWritten | kUses)) != kNeeds || e.data == nullptr ||
+          (flags & kUses) == kUses) {
         return {nullptr, true};
       }
-      e.mark |= kWritten;
+      e.mark = (e.mark | kWritten) + kOneUse;
       return {e.data, (flags & kWritten) == 0};
     }
 
@@ -132,7 +150,10 @@ class Gradients {
   static constexpr std::uint32_t kNeeds = 1;    ///< depends on something trained
   static constexpr std::uint32_t kWritten = 2;  ///< its memory holds something
   static constexpr std::uint32_t kFollows = 4;
-  static constexpr std::uint32_t kPassStep = 8;
+  static constexpr std::uint32_t kOneUse = 8;  ///< how many terms its memory got
+  static constexpr std::uint32_t kMostUses = 31;
+  static constexpr std::uint32_t kUses = kOneUse * kMostUses;
+  static constexpr std::uint32_t kPassStep = kUses + kOneUse;
 
   struct Entry {
     void* data = nullptr;
@@ -155,6 +176,8 @@ class Gradients {
   }
   void* make(NodeId n);
   void* zero(NodeId n);
+  Target begin_piece(NodeId n);
+  void add_up(NodeId n);
 
   const Context& context_;
   const Values& values_;
@@ -170,6 +193,15 @@ class Gradients {
     std::int64_t bytes;
   };
   std::vector<Waste> wastes_;  ///< by memory
+  /// A piece of a node's gradient that has got all its terms.
+  struct Piece {
+    NodeId node;
+    void* data;
+    std::uint32_t previous;  ///< index of the node's piece before, plus one; 0 if this is the first
+  };
+  std::vector<Piece> pieces_;                ///< of this pass
+  util::Stamped<std::uint32_t> last_piece_;  ///< by node: index of its last piece, plus one
+  std::vector<void*> added_up_;              ///< memory of one node's pieces, while they are added
 };
 
 }  // namespace dynet::execute

@@ -319,6 +319,21 @@ struct Reduction<rule::SumOf> {
     }
   }
   static HWY_INLINE void merge(V* s, const V* other) { s[0] = hn::Add(s[0], other[0]); }
+  /// Moves the sum `s` into `all` after many terms (long_sums.h): a sum and the rounding error of
+  /// its additions (Knuth's sum of two). `s` begins anew.
+  static HWY_INLINE void carry(V* s, V* all) {
+    const V sum = hn::Add(all[0], s[0]);
+    const V part = hn::Sub(sum, all[0]);
+    const V lost = hn::Add(hn::Sub(all[0], hn::Sub(sum, part)), hn::Sub(s[0], part));
+    all[0] = sum;
+    all[1] = hn::Add(all[1], lost);
+    start(s);
+  }
+  /// The rounding error of an infinite sum is NaN, and is left out.
+  static HWY_INLINE void settle(V* s, V* all) {
+    carry(s, all);
+    s[0] = hn::IfThenElse(hn::IsFinite(all[0]), hn::Add(all[0], all[1]), all[0]);
+  }
   static HWY_INLINE V over_lanes(const V* s) { return hn::SumOfLanes(D(), s[0]); }
   static HWY_INLINE V in_lanes(const V* s) { return s[0]; }
 };
@@ -341,6 +356,8 @@ struct Reduction<rule::MaxOf> {
     s[0] = hn::Max(or_lowest<kPart>(e.at(at), part), s[0]);
   }
   static HWY_INLINE void merge(V* s, const V* other) { s[0] = hn::Max(s[0], other[0]); }
+  static HWY_INLINE void carry(V* /*s*/, V* /*all*/) {}
+  static HWY_INLINE void settle(V* /*s*/, V* /*all*/) {}
   static HWY_INLINE V over_lanes(const V* s) { return hn::MaxOfLanes(D(), s[0]); }
   static HWY_INLINE V in_lanes(const V* s) { return s[0]; }
 };
@@ -364,6 +381,8 @@ struct Reduction<rule::IndexOfMaxOf> {
     s[0] = hn::IfThenElse(is_better, other[0], s[0]);
     s[1] = hn::IfThenElse(is_better, other[1], s[1]);
   }
+  static HWY_INLINE void carry(V* /*s*/, V* /*all*/) {}
+  static HWY_INLINE void settle(V* /*s*/, V* /*all*/) {}
   static HWY_INLINE V over_lanes(const V* s) {
     const auto is_top = hn::Eq(s[0], hn::MaxOfLanes(D(), s[0]));
     const V far = hn::Set(D(), std::numeric_limits<float>::max());

@@ -21,6 +21,7 @@
 #include "dynet/ext/op.h"
 
 #include "hwy/highway.h"
+#include "kernels/long_sums.h"
 #include "kernels/simd_bound-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -154,13 +155,29 @@ HWY_INLINE void reduce_together(const Operands<Plan>& o, Known<Plan>& row, rule:
   for (auto& states : s) {
     (Reduced<R>::Kind::start(states[kN]), ...);
   }
+  constexpr std::size_t kMost = kUnroll * static_cast<std::size_t>(kMostTerms);
+  const bool is_long = o.whole > kMost;
+  V all[sizeof...(R)][2];
+  if (is_long) {
+    for (auto& sums : all) {
+      sums[0] = sums[1] = hn::Zero(D());
+    }
+  }
   Cursor c = o.begin();
-  while (c.v + kUnroll <= o.whole) {
-    reduce_step<false>(o, s[0], c, 0, list, every, e...);
-    reduce_step<false>(o, s[1], c, 0, list, every, e...);
-    if constexpr (kUnroll == 4) {
-      reduce_step<false>(o, s[2], c, 0, list, every, e...);
-      reduce_step<false>(o, s[3], c, 0, list, every, e...);
+  for (std::size_t end = is_long ? kMost : o.whole;; end = std::min(end + kMost, o.whole)) {
+    while (c.v + kUnroll <= end) {
+      reduce_step<false>(o, s[0], c, 0, list, every, e...);
+      reduce_step<false>(o, s[1], c, 0, list, every, e...);
+      if constexpr (kUnroll == 4) {
+        reduce_step<false>(o, s[2], c, 0, list, every, e...);
+        reduce_step<false>(o, s[3], c, 0, list, every, e...);
+      }
+    }
+    if (end == o.whole) {
+      break;
+    }
+    for (auto& states : s) {
+      (Reduced<R>::Kind::carry(states[kN], all[kN]), ...);
     }
   }
   if (c.v > 0) {
@@ -177,6 +194,9 @@ HWY_INLINE void reduce_together(const Operands<Plan>& o, Known<Plan>& row, rule:
   const std::size_t end = o.whole + (o.part > 0 ? 1 : 0);
   while (c.v < end) {
     reduce_step<true>(o, s[0], c, c.v < o.whole ? lanes : o.part, list, every, e...);
+  }
+  if (is_long) {
+    (Reduced<R>::Kind::settle(s[0][kN], all[kN]), ...);
   }
   ((row.slots[rule::kIndexIn<R, typename Plan::Reductions>] =
         o.is_along ? Reduced<R>::Kind::over_lanes(s[0][kN]) : Reduced<R>::Kind::in_lanes(s[0][kN])),
