@@ -62,6 +62,7 @@ TEST_F(LongSums, OfLists) {
   expect_all(average(same).value(), static_cast<double>(kTerm), "average");
   expect_all(sum(same).value(), sum_of(kMany), "sum");
   std::vector<Expression> others;
+  others.reserve(kMany);
   for (std::size_t i = 0; i < kMany; ++i) {
     others.push_back(filled({3}));
   }
@@ -88,6 +89,7 @@ TEST_P(LongGradients, OfWhatIsUsedOften) {
   const Parameter scalar = model.add_parameters({1}, ParameterInitConst(1.0F));
   ComputationGraph graph(GetParam());
   std::vector<Expression> terms;
+  terms.reserve(kUses);
   const Expression x = input(graph, {3}, std::vector<float>(3, kTerm));
   for (unsigned i = 0; i < kUses; ++i) {
     terms.push_back(cmult(parameter(graph, p), x) + parameter(graph, scalar));

@@ -89,6 +89,7 @@ class RowCutter {
   [[nodiscard]] std::int64_t additions(const RowTrack& track) const;
   void run_segments(Direction direction, const double* constants);
   void run_with_sums(Direction direction, const double* constants);
+  [[nodiscard]] std::int64_t span_of(const Rows& rows, const RowStream& to, Along along) const;
   void run_pieces(Direction direction, const RowCall& call);
   bool step(const Axes& axes, std::int64_t* counter, RowStream* streams) const;
   [[nodiscard]] RowStream stream(const RowTrack& track) const;
@@ -314,7 +315,16 @@ void RowCutter::run_segment(Direction direction, std::int64_t examples, const do
   } while (step(p.rest, counter, streams));
 }
 
-/// Some rows at a time, so that not too many add to one number before it is carried over.
+/// The numbers from the first to the last that `rows` of a result have.
+std::int64_t RowCutter::span_of(const Rows& rows, const RowStream& to, Along along) const {
+  std::int64_t last = (rows.outer - 1) * to.outer_step + (rows.inner - 1) * to.row_step;
+  for (int a = 0; a < rows.axes && along != Along::kOnce; ++a) {
+    last += ((rows.axes == 1 ? length_ : rows.extent[a]) - 1) * to.step[a];
+  }
+  return last + 1;
+}
+
+/// Runs some rows at a time, so that few of them add to one number before it is carried over.
 void RowCutter::run_pieces(Direction direction, const RowCall& call) {
   constexpr std::int64_t kMost = LongSum::kMostAdded;
   std::int64_t inner = call.rows.inner;
@@ -341,13 +351,7 @@ void RowCutter::run_pieces(Direction direction, const RowCall& call) {
       call_.kernels.run_rows(rule_, direction, piece);
       for (TrackSum* s = sums_; s < sums_end_; ++s) {
         const RowStream& to = streams[s->track];
-        std::int64_t last =
-            (piece.rows.outer - 1) * to.outer_step + (piece.rows.inner - 1) * to.row_step;
-        for (int a = 0; a < piece.rows.axes && tracks_[s->track].along != Along::kOnce; ++a) {
-          const std::int64_t extent = piece.rows.axes == 1 ? length_ : piece.rows.extent[a];
-          last += (extent - 1) * to.step[a];
-        }
-        s->sum.added(to.data, last + 1, kMost);
+        s->sum.added(to.data, span_of(piece.rows, to, tracks_[s->track].along), kMost);
       }
     }
   }
@@ -428,6 +432,7 @@ void RowCutter::run_with_sums(Direction direction, const double* constants) {
   for (TrackSum* s = sums_; s < sums_end_; ++s) {
     s->sum.settle();
   }
+  sums_ = sums_end_ = nullptr;
 }
 
 void read_arguments(RowCutter& cutter, const RowRule& rule, const Call& call) {

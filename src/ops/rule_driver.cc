@@ -454,6 +454,7 @@ void Cutter::run_with_sums(const void* op) {
   for (TrackSum* s = sums_; s < sums_end_; ++s) {
     s->sum.settle();
   }
+  sums_ = sums_end_ = nullptr;
 }
 
 void Cutter::run(const void* op) {

@@ -144,6 +144,40 @@ HWY_INLINE void reduce_step(const Operands<Plan>& o, V (*states)[2], Cursor& c, 
   o.step(c);
 }
 
+/// Reads whole vectors before `end`, kUnroll at a time.
+template <std::size_t kUnroll, class Plan, class S, class... R, std::size_t... kN, class... B>
+HWY_INLINE void reduce_vectors(const Operands<Plan>& o, S& s, Cursor& c, std::size_t end,
+                               rule::Types<R...> list, std::index_sequence<kN...> every,
+                               const B&... e) {
+  while (c.v + kUnroll <= end) {
+    reduce_step<false>(o, s[0], c, 0, list, every, e...);
+    reduce_step<false>(o, s[1], c, 0, list, every, e...);
+    if constexpr (kUnroll == 4) {
+      reduce_step<false>(o, s[2], c, 0, list, every, e...);
+      reduce_step<false>(o, s[3], c, 0, list, every, e...);
+    }
+  }
+}
+
+/// Reads all vectors of a frame of many: its sums are moved to `all` after every kMost vectors.
+template <std::size_t kUnroll, class Plan, class S, class All, class... R, std::size_t... kN,
+          class... B>
+HWY_INLINE void reduce_many_vectors(const Operands<Plan>& o, S& s, All& all, Cursor& c,
+                                    rule::Types<R...> list, std::index_sequence<kN...> every,
+                                    const B&... e) {
+  constexpr std::size_t kMost = kUnroll * static_cast<std::size_t>(kMostTerms);
+  for (auto& sums : all) {
+    sums[0] = sums[1] = hn::Zero(D());
+  }
+  for (std::size_t end = kMost; end < o.whole; end += kMost) {
+    reduce_vectors<kUnroll>(o, s, c, end, list, every, e...);
+    for (auto& states : s) {
+      (Reduced<R>::Kind::carry(states[kN], all[kN]), ...);
+    }
+  }
+  reduce_vectors<kUnroll>(o, s, c, o.whole, list, every, e...);
+}
+
 /// The reductions R... over a frame, all in one pass. Each has two or four states, as one state
 /// would wait for itself.
 template <class Plan, class... R, std::size_t... kN, class... B>
@@ -155,30 +189,13 @@ HWY_INLINE void reduce_together(const Operands<Plan>& o, Known<Plan>& row, rule:
   for (auto& states : s) {
     (Reduced<R>::Kind::start(states[kN]), ...);
   }
-  constexpr std::size_t kMost = kUnroll * static_cast<std::size_t>(kMostTerms);
-  const bool is_long = o.whole > kMost;
+  const bool is_long = o.whole > kUnroll * static_cast<std::size_t>(kMostTerms);
   V all[sizeof...(R)][2];
-  if (is_long) {
-    for (auto& sums : all) {
-      sums[0] = sums[1] = hn::Zero(D());
-    }
-  }
   Cursor c = o.begin();
-  for (std::size_t end = is_long ? kMost : o.whole;; end = std::min(end + kMost, o.whole)) {
-    while (c.v + kUnroll <= end) {
-      reduce_step<false>(o, s[0], c, 0, list, every, e...);
-      reduce_step<false>(o, s[1], c, 0, list, every, e...);
-      if constexpr (kUnroll == 4) {
-        reduce_step<false>(o, s[2], c, 0, list, every, e...);
-        reduce_step<false>(o, s[3], c, 0, list, every, e...);
-      }
-    }
-    if (end == o.whole) {
-      break;
-    }
-    for (auto& states : s) {
-      (Reduced<R>::Kind::carry(states[kN], all[kN]), ...);
-    }
+  if (is_long) {
+    reduce_many_vectors<kUnroll>(o, s, all, c, list, every, e...);
+  } else {
+    reduce_vectors<kUnroll>(o, s, c, o.whole, list, every, e...);
   }
   if (c.v > 0) {
     for (std::size_t u = 1; u < kUnroll; ++u) {
