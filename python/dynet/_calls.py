@@ -189,6 +189,7 @@ _WORDS = {
     "bool": "True or False",
     "str": "text",
     "dict": "a dict",
+    "Mapping": "a dict",
     "slice": "a slice",
     "Expression": "an expression",
     "PathLike": "a path",

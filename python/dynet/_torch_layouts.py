@@ -58,6 +58,7 @@ class Piece:
     `shapes`: the tensors' names and shapes, in order. `into` makes the arrays of `parts`, in order,
     of the arrays of the tensors; `out` is the way back. Neither changes its arguments. The biases
     of one `group` are all there, or none is: layers of PyTorch have an argument bias=False.
+    `refused`: names of tensors with which the layer would be another one, and the reasons.
     """
 
     def __init__(
@@ -70,10 +71,12 @@ class Piece:
         *,
         group: str | None = None,
         layer_size: int = 0,
+        refused: Mapping[str, str] | None = None,
     ) -> None:
         self.owner, self.shapes, self.parts = owner, shapes, parts
         self.into, self.out = into, out
         self.is_bias, self.group = group is not None, group
+        self.refused: Mapping[str, str] = refused or {}
         self._layer_size = layer_size  # hidden size of a recurrent layer; 0 for other layers
 
     def hint(self, given: Shape, wanted: Shape) -> str:
@@ -111,7 +114,7 @@ def pieces_of(target: Any, prefix: str, names: Iterable[str], layout: Any) -> li
             "or a pair of parameters, of a convolution"
         )
     if isinstance(target, LearnedEncoding):
-        (table,) = target.param_collection().lookup_parameters_list()
+        table = target.param_collection().lookup_parameters_list()[0]  # a program may add more
         return [_plain(type(target).__name__, prefix + "weight", table)]
     if isinstance(target, BiRNNBuilder):
         return _of_birnn(target, prefix)
@@ -202,6 +205,7 @@ def _weight(part: Any, name: str, layout: Any, owner: str = "") -> Piece:
 
 _LSTMS = (VanillaLSTMBuilder, CompactVanillaLSTMBuilder)
 _RECURRENT = (*_LSTMS, SimpleRNNBuilder)
+_PROJECTED = "nn.LSTM(proj_size=...) projects its hidden state; no builder here has a projection"
 #: PyTorch's i, f, g, o as i, f, o, g, and back.
 _GATES = (0, 1, 3, 2)
 
@@ -237,6 +241,7 @@ def _of_recurrent(
                     lambda arrays: [_blocks(arrays[0], order)],
                     lambda arrays: [_blocks(arrays[0], order)],
                     layer_size=hidden,
+                    refused={f"{prefix}weight_hr_{layer}": _PROJECTED},
                 )
             )
         pieces.append(_biases(of, prefix, layer, parts[2], order, forget_bias))
@@ -289,6 +294,13 @@ def _of_birnn(builder: Any, prefix: str) -> list[Piece]:
 
 # ---- attention and Transformers -----------------------------------------------------------------
 
+_MORE_KEYS = (
+    "nn.MultiheadAttention(add_bias_kv=True) attends to one more position, which "
+    "MultiHeadAttentionBuilder has not"
+)
+_NO_NORM = "a builder without pre_norm has no last normalisation"
+_NO_MEMORY = "a TransformerDecoderBuilder with has_memory alone attends to a memory"
+
 
 def _parameters_of(builder: Any, count: int) -> list[Any]:
     """The parameters in the order in which they were made. After `copy` a builder uses the
@@ -324,9 +336,10 @@ def _of_attention(parts: list[Any], prefix: str, owner: str, group: str) -> list
             for kind, part in zip("qkv", (wq, wk, wv))
         ]
     bias = {prefix + "in_proj_bias": (3 * size,)}
+    refused = {prefix + "bias_k": _MORE_KEYS, prefix + "bias_v": _MORE_KEYS}
     return [
         *pieces,
-        Piece(owner, bias, [bq, bk, bv], into, out, group=group),
+        Piece(owner, bias, [bq, bk, bv], into, out, group=group, refused=refused),
         *_of_pair(owner, prefix + "out_proj.", wo, bo, group),
     ]
 
@@ -364,6 +377,10 @@ def _of_stack(builder: Any, prefix: str, names: Iterable[str]) -> list[Piece]:
         rest = mine[8 * len(attentions) :]
         for k, pair in enumerate(pairs):
             pieces += _of_pair(owner, at + pair, rest[2 * k], rest[2 * k + 1], prefix)
+        if not has_memory:
+            pieces[-1].refused = {at + "multihead_attn.out_proj.weight": _NO_MEMORY}
+    if not pre_norm and not is_single:
+        pieces[0].refused = {prefix + "norm.weight": _NO_NORM}
     if pre_norm:
         pieces += _of_pair(name, prefix + "norm.", parts[-2], parts[-1], prefix + "norm.")
     return pieces
@@ -381,6 +398,7 @@ _REFUSED: dict[Any, str] = {
     FastLSTMBuilder: _COUPLED,
     SparseLSTMBuilder: "it holds weights at 0 by masks; a VanillaLSTMBuilder is an nn.LSTM",
 }
+_PARAMETRIZED = "; remove the parametrization before the state_dict"
 _KNOWN = (
     *_RECURRENT,
     BiRNNBuilder,
@@ -396,32 +414,34 @@ def _first(reasons: dict[str, str], name: str) -> str:
     return next(found, "")
 
 
-def why_refused(name: str) -> str:
-    """A reason for which a tensor is never passed over: the layer computes with it."""
-    reasons = {
-        r"weight_hr_l\d+(_reverse)?": (
-            "nn.LSTM(proj_size=...) projects its hidden state; no builder here has a projection"
-        ),
-        "bias_[kv]": (
-            "nn.MultiheadAttention(add_bias_kv=True) attends to one more position, which "
-            "MultiHeadAttentionBuilder has not"
-        ),
-    }
-    return _first(reasons, name)
+def _computed_from(name: str, known: Iterable[str]) -> str:
+    """The tensor that a `state_dict` has in place of `name` if the module has a parametrization,
+    such as weight_norm; empty if there is none."""
+    path, dot, last = name.rpartition(".")
+    there = f"{path}{dot}parametrizations.{last}.original"
+    forms = (name + "_g", name + "_orig", there, there + "0")
+    return next((form for form in forms if form in known), "")
+
+
+def has_any(piece: Piece, known: set[str]) -> bool:
+    """Whether a module has one of the tensors, with a parametrization or without."""
+    return any(name in known or _computed_from(name, known) for name in piece.shapes)
 
 
 def why_extra(name: str) -> str:
     reasons = {
         r"(weight|bias)_[ih]h_l\d+_reverse": "; the layer reads backward, too: want a BiRNNBuilder",
         r"(weight|bias)_[ih]h_l\d+": "; the layers are more than the builder's",
-        r"norm\.(weight|bias)": "; a builder without pre_norm has no last normalisation",
-        r"weight_[gv]|parametrizations\..*": "; remove the parametrization before the state_dict",
+        r"(weight|bias)\w*_([gv]|orig)|parametrizations\..*": _PARAMETRIZED,
     }
     return _first(reasons, name)
 
 
 def why_missing(name: str, known: set[str]) -> str:
     """A reason for which a tensor is not among the names that there are."""
+    form = _computed_from(name, known)
+    if form:
+        return f", but {form!r}{_PARAMETRIZED}"
     one, all_three = name.replace("q_proj", "in_proj"), name.replace("in_proj", "q_proj")
     if one != all_three and not known.isdisjoint((one, all_three)):
         return " (memory_dim of the builder is kdim and vdim of nn.MultiheadAttention)"

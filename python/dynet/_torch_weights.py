@@ -57,9 +57,10 @@ def from_torch(
     ``(out, in, height, width)``, into the filter that `filter1d_narrow` {in,width,out} or `conv2d`
     {height,width,in,out} takes. For a dict of targets it is a dict with the same keys.
 
-    All or nothing. ValueError if a name is missing, or if there are other names under the prefix
-    (unless `allow_extra`); ShapeError for another shape; TypeError for a target without a layer in
-    PyTorch (the text has the reason) and for numbers that are no floats; IoError for files.
+    All or nothing. ValueError if a name is missing, if there are other names under the prefix
+    (unless `allow_extra`), or if tensors with different numbers go to one parameter; ShapeError for
+    another shape; TypeError for a target without a layer in PyTorch (the text has the reason) and
+    for numbers that are no floats; IoError for files.
 
     >>> lstm = VanillaLSTMBuilder(2, 8, 16, model)          # doctest: +SKIP
     >>> from_torch(lstm, torch_lstm.state_dict())           # doctest: +SKIP
@@ -69,7 +70,7 @@ def from_torch(
     pieces = _pieces("from_torch", target, prefix, tensors.names, layout)
     used = _checked_names(pieces, tensors, prefix, allow_extra)
     _check_shapes(pieces, tensors, used, prefix)
-    values = [(piece, _values(piece, tensors, used)) for piece in pieces]
+    values = _apart([(piece, _values(piece, tensors, used)) for piece in pieces])
     try:
         _write(values)
     except KeyboardInterrupt:  # after a second time all numbers are written
@@ -128,6 +129,43 @@ def _pieces(call: str, target: Any, prefix: str, names: Iterable[str], layout: A
         raise e.error(f"{call}: {e}") from None
 
 
+def _apart(values: list[tuple[Piece, list[Any]]]) -> list[tuple[Piece, list[Any]]]:
+    """The same arrays, and copies of those that may be views of memory that is written.
+
+    Two tensors for one parameter, as those of tied weights, are an error if their numbers differ.
+    Memory of a device is no array of NumPy's, and parameters there are not compared."""
+    import numpy as np
+
+    seen: dict[tuple[int, int], tuple[Piece, Any]] = {}
+    with _dynet.ComputationGraph():  # a view of a parameter is a node: not one of the user's graph
+        for piece, arrays in values:
+            for part, array in zip(piece.parts, arrays):
+                if not part.device_name().startswith("CPU"):
+                    continue
+                first, other = seen.setdefault(_span(part.numpy()), (piece, array))
+                if other is not array and not np.array_equal(array, other, equal_nan=True):
+                    names = " and ".join(repr(next(iter(p.shapes))) for p in (first, piece))
+                    raise _dynet.ValueError(
+                        f"from_torch: {names} have different numbers for one parameter, "
+                        f"{part.name()}, of {first.owner}; want targets with parameters of their "
+                        "own, or the same numbers"
+                    )
+
+    def apart(array: Any) -> Any:
+        if not array.flags.forc:
+            return array.copy()
+        start, end = _span(array)
+        return array.copy() if any(start < e and s < end for s, e in seen) else array
+
+    return [(piece, [apart(array) for array in arrays]) for piece, arrays in values]
+
+
+def _span(array: Any) -> tuple[int, int]:
+    """Where the memory of an array without gaps begins and ends."""
+    start = array.__array_interface__["data"][0]
+    return start, start + array.nbytes
+
+
 def _write(values: list[tuple[Piece, list[Any]]]) -> None:
     for piece, arrays in values:
         for part, array in zip(piece.parts, arrays):
@@ -146,17 +184,19 @@ def _checked_names(
 
     known = set(tensors.names)
     wanted = {name for piece in pieces for name in piece.shapes}
-    extra = [n for n in tensors.names if n.startswith(prefix) and n not in wanted]
-    _refuse_other_layers(extra, tensors, prefix)
-    with_bias = {p.group for p in pieces if p.is_bias and not known.isdisjoint(p.shapes)}
+    # A prefix that is a whole name has no names below it.
+    under = [] if prefix in wanted else [n for n in tensors.names if n.startswith(prefix)]
+    extra = [n for n in under if n not in wanted]
+    _refuse_other_layers(extra, pieces, tensors, prefix)
+    with_bias = {p.group for p in pieces if p.is_bias and _torch_layouts.has_any(p, known)}
     for piece in pieces:
         if piece.is_bias and piece.group not in with_bias:
             continue
         for name, shape in piece.shapes.items():
             if name not in known:
-                is_elsewhere = known.isdisjoint(wanted)
-                why = _nearby(name, prefix, tensors.names) if is_elsewhere else ""
-                why = why or _torch_layouts.why_missing(name, known)
+                why = _torch_layouts.why_missing(name, known)
+                if not why and known.isdisjoint(wanted):
+                    why = _nearby(name, prefix, tensors.names) or tensors.inner(name)
                 raise _dynet.ValueError(
                     f"from_torch: {tensors} has no {name!r}; want one of shape {shape} for "
                     f"{piece.owner}{why}{tensors.listed(prefix)}"
@@ -176,26 +216,30 @@ def _checked_names(
     return wanted & known
 
 
-def _refuse_other_layers(extra: list[str], tensors: _Tensors, prefix: str) -> None:
+def _refuse_other_layers(
+    extra: list[str], pieces: list[Piece], tensors: _Tensors, prefix: str
+) -> None:
     """Tensors that change the results of the layer: `allow_extra` does not allow these."""
-    from . import _torch_layouts
-
+    reasons = {name: why for piece in pieces for name, why in piece.refused.items()}
     for name in extra:
-        why = _torch_layouts.why_refused(name)
-        if why:
+        if name in reasons:
             raise _dynet.ValueError(
-                f"from_torch: {tensors} has {name!r} {tensors.shape_text(name)}: {why}"
+                f"from_torch: {tensors} has {name!r} {tensors.shape_text(name)}: {reasons[name]}"
                 f"{tensors.listed(prefix)}"
             )
 
 
 def _nearby(name: str, prefix: str, names: list[str]) -> str:
     """A hint for a prefix that no name, or another name, begins with."""
-    if prefix and not prefix.endswith(".") and any(n.startswith(prefix + ".") for n in names):
-        return f"; did you mean the prefix {prefix + '.'!r}?"
-    ends = name[len(prefix) :]
-    other = next((n for n in names if n.endswith("." + ends) or n == ends), None)
-    return f"; did you mean the prefix {other[: len(other) - len(ends)]!r}?" if other else ""
+    for begin in (name, prefix):  # `name` may be a prefix without its dot, of a dict of targets
+        if begin and not begin.endswith(".") and any(n.startswith(begin + ".") for n in names):
+            return f"; did you mean the prefix {begin + '.'!r}?"
+    whole = name[len(prefix) :]
+    for ends in (whole, whole.replace("layers.0.", "", 1)):  # a single layer of a Transformer
+        other = next((n for n in names if n.endswith("." + ends) or n == ends), None)
+        if other is not None:
+            return f"; did you mean the prefix {other[: len(other) - len(ends)]!r}?"
+    return ""
 
 
 def _check_shapes(pieces: list[Piece], tensors: _Tensors, used: set[str], prefix: str) -> None:
@@ -217,11 +261,20 @@ def _values(piece: Piece, tensors: _Tensors, used: set[str]) -> list[Any]:
         tensors.array(name) if name in used else np.zeros(shape, np.float32)
         for name, shape in piece.shapes.items()
     ]
+    for (name, shape), array in zip(piece.shapes.items(), given):
+        if array.shape != shape:
+            raise ShapeError(
+                f"from_torch: {name!r} of {tensors} has shape {shape}, and the array made of it "
+                f"{array.shape}"
+            )
+    with np.errstate(over="ignore"):
+        arrays = piece.into(given)
+        narrows = [array.astype(np.float32, copy=False) for array in arrays]
+    is_finite = all(np.isfinite(array).all() for array in given)
     result = []
-    for array in piece.into(given):
-        with np.errstate(over="ignore"):
-            narrow = array.astype(np.float32, copy=False)
-        if narrow is not array and (np.isinf(narrow) & np.isfinite(array)).any():
+    for array, narrow in zip(arrays, narrows):
+        is_new = np.isinf(narrow) if is_finite else np.isinf(narrow) & np.isfinite(array)
+        if is_new.any():
             names = " and ".join(map(repr, piece.shapes))
             raise _dynet.ValueError(
                 f"from_torch: {names} of {tensors}: a number is too large for a float of 32 bits"
@@ -245,7 +298,11 @@ class _Tensors:
         elif isinstance(source, (str, os.PathLike)):
             path = os.fspath(source)
             self._loader, self._text = _loader_of(path), f"'{path}'"
-        elif callable(getattr(source, "state_dict", None)) or not hasattr(source, "keys"):
+        elif (
+            callable(getattr(source, "state_dict", None))
+            or not hasattr(source, "keys")
+            or not hasattr(source, "__getitem__")
+        ):
             instead = ": give its state_dict()" if hasattr(source, "state_dict") else ""
             raise _dynet.TypeError(
                 f"from_torch: source is of type {type(source).__name__}{instead}; want a dict of "
@@ -264,13 +321,19 @@ class _Tensors:
     def shape(self, name: str) -> tuple[int, ...]:
         if self._loader is not None:
             return tuple(self._loader.shape(name))
-        value = self._dict[name]
-        return tuple(value.shape if hasattr(value, "shape") else self.array(name).shape)
+        shape = _shape_of(self._dict[name])
+        return tuple(self.array(name).shape) if shape is None else shape
 
     def shape_text(self, name: str) -> str:
         """The shape; empty for an entry of a dict that has none."""
-        has_one = self._dict is None or hasattr(self._dict[name], "shape")
-        return str(self.shape(name)) if has_one else ""
+        shape = self.shape(name) if self._dict is None else _shape_of(self._dict[name])
+        return "" if shape is None else str(shape)
+
+    def inner(self, name: str) -> str:
+        """A hint for a checkpoint, a dict of which one entry is the `state_dict`."""
+        entries = self._dict.items() if isinstance(self._dict, dict) else ()
+        found = (key for key, entry in entries if isinstance(entry, dict) and name in entry)
+        return next((f"; did you mean the entry {key!r} of the dict?" for key in found), "")
 
     def listed(self, prefix: str) -> str:
         """A line for errors: the names under a prefix, or all names."""
@@ -291,7 +354,16 @@ class _Tensors:
             self._loader.populate(scratch, name)
         except IoError as e:
             raise IoError("from_torch: " + str(e).partition("\n  called at ")[0]) from None
-        return scratch.numpy()
+        with _dynet.ComputationGraph():  # not in the user's graph, which would keep the numbers
+            return scratch.numpy()
+
+
+def _shape_of(value: Any) -> tuple[int, ...] | None:
+    """None for expressions here, where `shape` is a method, and for tensors that do not tell."""
+    try:
+        return tuple(value.shape)
+    except Exception:
+        return None
 
 
 def _loader_of(path: str) -> Any:
@@ -310,7 +382,8 @@ def _array_of(name: str, value: Any) -> Any:
     """A tensor or an array as an array of floats, without a copy if there is a way."""
     import numpy as np
 
-    kind = str(getattr(value, "dtype", "")).rpartition(".")[2]
+    dtype = getattr(value, "dtype", "")
+    kind = str(getattr(dtype, "name", dtype)).rpartition(".")[2]  # of '>f4', too: float32
     if kind and kind not in _FLOATS:
         raise _dynet.TypeError(
             f"from_torch: {name!r} is of type {kind}; want one of {', '.join(_FLOATS)}"
@@ -333,5 +406,9 @@ def _array_of(name: str, value: Any) -> Any:
     if array.dtype.name not in _FLOATS:
         raise _dynet.TypeError(
             f"from_torch: {name!r} is of type {array.dtype}; want one of {', '.join(_FLOATS)}"
+        )
+    if np.ma.is_masked(value):
+        raise _dynet.TypeError(
+            f"from_torch: {name!r} has masked numbers; want all of them, as array.filled(0) gives"
         )
     return array.astype(np.float32) if array.dtype.name in _FLOATS[:2] else array
