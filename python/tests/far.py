@@ -15,6 +15,7 @@ LEFT_OUT = {
     "test_start.py": "starts processes on the devices that their options name",
     "test_workers.py": "parameters that processes share lie in memory of the host",
     "test_many_numbers_are_left_soon": "a device copies all numbers of a tensor at once",
+    "test_one_parameter_for_two_tensors": "from_torch tells parameters apart by their host memory",
     "test_large_graphs_are_left_soon": "promises milliseconds, of which this device's queue has a part",
 }
 
