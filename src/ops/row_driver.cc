@@ -9,7 +9,7 @@
 // parted into those along the row and the others, which, with the examples as the last of them,
 // count rows; neighbours over which every operand goes on evenly are joined. Usually two or three
 // axes are left: the row, the rows, and, where the row is not the first dimension, the rows that
-// lie side by side (`inner`). Where others remain, they are counted through, one call for each.
+// lie side by side (`inner`). Other axes are counted through, one call for each.
 //
 // Start reading at RowCutter::run. Surprising: `inner` is made of dimensions only, never of
 // examples, so that the order in which a row is summed does not depend on the batch.
@@ -264,7 +264,7 @@ RowStream RowCutter::stream(const RowTrack& track) const {
 }
 
 /// The first of the other axes that comes before the row is `inner`, the last one with the examples
-/// is `outer`, and what remains is to be counted through.
+/// is `outer`, and the remaining axes are to be counted through.
 RowCutter::Parted RowCutter::part(std::int64_t examples) const {
   Parted p{{1, examples_axis_, false}, {examples, examples_axis_, false}, {}};
   Axes& rest = p.rest;
@@ -315,7 +315,7 @@ void RowCutter::run_segment(Direction direction, std::int64_t examples, const do
   } while (step(p.rest, counter, streams));
 }
 
-/// The numbers from the first to the last that `rows` of a result have.
+/// The distance from the first number to the last one in `rows` of a result, plus one.
 std::int64_t RowCutter::span_of(const Rows& rows, const RowStream& to, Along along) const {
   std::int64_t last = (rows.outer - 1) * to.outer_step + (rows.inner - 1) * to.row_step;
   for (int a = 0; a < rows.axes && along != Along::kOnce; ++a) {

@@ -59,7 +59,7 @@ struct Track {
 };
 
 /// A call that needs no cutting: each operand is one block with the box's elements and the call's
-/// examples, or, where it is read, one number for all of them. Most calls of one node are.
+/// examples, or, if it is read, one number for all of them. Most calls of one node are.
 class OneRun {
  public:
   OneRun(const Call& call, std::int64_t elements) : call_(call), elements_(elements) {}
@@ -103,7 +103,7 @@ class OneRun {
     return parts == 1 && o.block_count == 1 && o.examples == call_.examples &&
            size_of(o.dim) == elements_;
   }
-  /// `parts` is 0 where the rule has a form without the operand.
+  /// `parts` is 0 if the rule has a form without the operand.
   void add(void* data, Stream::Mode mode, unsigned parts = 1) {
     if (count_ + parts > kMost) {
       is_all_ = false;

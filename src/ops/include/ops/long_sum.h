@@ -12,7 +12,7 @@
 //
 // Example: a bias of one number that a batch of 2,000 examples reads. Its gradient moves on after
 // 32 examples; after 1,024 the second level moves its 32 sums to the third; settle() adds the third
-// and the rest of the second to the gradient: at most 32 + 32 + 2 roundings where there were 2,000.
+// and the rest of the second to the gradient: at most 32 + 32 + 2 roundings instead of 2,000.
 
 #include <cstddef>
 #include <cstdint>
