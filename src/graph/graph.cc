@@ -14,13 +14,13 @@ constexpr std::size_t kNumberBytes = 4;  // of one in a payload
 static_assert(sizeof(unsigned) == kNumberBytes && sizeof(float) == kNumberBytes);
 constexpr std::uint32_t kNoOrdinal = ~std::uint32_t{0};
 
-/// The same error with the place where the node was being built.
+/// The same error, with the place of the node that was being built.
 template <class E>
 [[noreturn]] void throw_located(const E& e, const Where& where) {
   throw E(e.what() + built_at(where));
 }
 
-/// What is being handled, with the place where it is a mistake of the program.
+/// The error being handled; with the place, if the program made the mistake.
 [[noreturn, gnu::noinline]] void rethrow_located(const Where& where) {
   try {
     throw;
@@ -49,7 +49,7 @@ bool is_trainable_op(const Signature& signature) {
   return static_cast<std::uint32_t>(std::remove(args, args + count, kAbsent) - args);
 }
 
-/// A call of memmove costs more than copying what most nodes have.
+/// Most nodes have so few arguments that a call of memmove would cost more than the copy.
 inline void copy(std::span<const NodeId> from, NodeId* to) {
   switch (from.size()) {
     case 0:
@@ -71,8 +71,8 @@ std::uint32_t payload_vector_size(const ext::Record& record, const void* vector)
                                         : static_cast<const std::vector<float>*>(vector)->size());
 }
 
-/// The payload of a node with a pointer to lists, in the graph's memory: `numbers` follow it, one
-/// list after the other, as they were read last.
+/// The payload of a node with a pointer to lists, in the graph's memory: the `numbers` of the last
+/// reading follow, list after list.
 struct Lists {
   const std::vector<std::vector<unsigned>>* lists;
   std::size_t count, length;  ///< of the lists when the node was built
@@ -93,7 +93,7 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   const util::Arena::Mark numbers_before = numbers_.mark();
   const NodeId id = size();
   util::reserve_more(nodes_, record.outputs);
-  Node& node = nodes_.emplace_back();  // filled in place: copies of what was just written stall
+  Node& node = nodes_.emplace_back();  // filled in place: copying fresh bytes would stall
   try {
     fill(node, record, op, args, payload, device);
   } catch (...) {
@@ -112,9 +112,9 @@ NodeId Graph::add(const ext::Record& record, const void* op, std::span<const Nod
   return id;
 }
 
-/// A node of the same signature and the same parameters as the last one is going to have; null
-/// where none comes to mind. A step of a layer is mostly like the step before, which is found by
-/// its first parameter: then nothing has to be looked up.
+/// Looks for an earlier node with the operation, payload count, parameters and shapes of the node
+/// being added. Returns null if the shortcut finds none. The steps of a layer begin with the same
+/// parameter; so most steps find the step before, and nothing is looked up.
 inline const Node* Graph::find_like(const ext::Record& record, const void* op,
                                     std::span<const NodeId> args, std::uint32_t payload_count,
                                     const Device* device) const {
@@ -124,7 +124,7 @@ inline const Node* Graph::find_like(const ext::Record& record, const void* op,
     if (id >= size() - 1) {
       continue;
     }
-    const Node& like = nodes_[id];  // or who took the place of the example
+    const Node& like = nodes_[id];  // or the node that took the example's number
     const Signature& signature = *like.signature;
     if (signature.record == &record && like.arity == args.size() &&
         like.parameters != ParameterLists::kNone && !record.has_optional &&
@@ -137,7 +137,7 @@ inline const Node* Graph::find_like(const ext::Record& record, const void* op,
   return nullptr;
 }
 
-/// The same parameters in the same places, and other arguments of the same shapes?
+/// Has `like` the same parameters in the same places, and beside them arguments of these shapes?
 inline bool Graph::has_like_arguments(const Node& like, std::span<const NodeId> args) const {
   const Signature& signature = *like.signature;
   for (std::uint32_t a = 0; a < like.arity; ++a) {
@@ -149,7 +149,7 @@ inline bool Graph::has_like_arguments(const Node& like, std::span<const NodeId> 
   return true;
 }
 
-/// Gives the last node what follows from its arguments, which `to` has room for.
+/// Signature, arguments and parameters of the last node. `to` has room for the arguments.
 inline void Graph::set_signature(Node& node, const ext::Record& record, const void* op,
                                  std::span<const NodeId> args, NodeId* to,
                                  std::uint32_t payload_count, const Device* device) {
@@ -161,7 +161,7 @@ inline void Graph::set_signature(Node& node, const ext::Record& record, const vo
     copy(args, to);
     return;
   }
-  // What is going to hold the arguments holds their shapes first.
+  // The room for the arguments holds the arguments' shapes first.
   static_assert(std::is_same_v<NodeId, ShapeId>);
   if (record.has_optional) [[unlikely]] {
     list_optional_shapes(args, to);
@@ -185,7 +185,7 @@ inline void Graph::set_signature(Node& node, const ext::Record& record, const vo
   }
 }
 
-/// What may be refused of the last node: its signature, arguments and payload.
+/// The steps of adding a node that may fail: signature, arguments and payload of the last node.
 inline void Graph::fill(Node& node, const ext::Record& record, const void* op,
                         std::span<const NodeId> args, const ext::NodePayload& payload,
                         const Device* device) {
@@ -223,7 +223,7 @@ const Device& Graph::device_of_leaf(const ext::NodePayload& payload) const {
                                     : *params::storage_base(payload.storage->get()).device;
 }
 
-/// The other results of the last node, which it is the one argument of. There is room for them.
+/// The further results of the last node, whose one argument is that node. There is room for them.
 [[gnu::noinline]] void Graph::add_projections(NodeId parent) {
   const std::uint32_t outputs = nodes_[parent].record().outputs;
   for (std::uint32_t k = 1; k < outputs; ++k) {
@@ -240,7 +240,7 @@ const Device& Graph::device_of_leaf(const ext::NodePayload& payload) const {
   }
 }
 
-/// The memory that they take counts, and may be refused.
+/// The copy's memory counts against the cap, and may be refused.
 const void* Graph::copy_numbers(const ext::NodePayload& payload, const Signature& signature) {
   const std::size_t bytes = payload.count * kNumberBytes;
   try {
@@ -257,7 +257,7 @@ const void* Graph::copy_numbers(const ext::NodePayload& payload, const Signature
   }
 }
 
-/// Registering the storage comes last: it cannot be taken back.
+/// Registers the storage last, because registering cannot be undone.
 const StoredPayload* Graph::store_payload(const ext::NodePayload& payload, NodeId node,
                                           const Signature& signature) {
   auto* stored = new (arena_.allocate(sizeof(StoredPayload))) StoredPayload();

@@ -65,7 +65,7 @@ TEST_F(GraphTest, KeysTellAttributesShapesAndBatchPatternsApart) {
   EXPECT_NE(key(add(ops::Elu{1.0F}, {a})), key(add(ops::Elu{std::nextafter(1.0F, 2.0F)}, {a})));
   EXPECT_NE(key(add(ops::Elu{1.0F}, {a})), key(add(ops::Elu{1.0F}, {wide})));
   EXPECT_NE(key(add(ops::Elu{1.0F}, {a})), key(add(ops::Rectify{}, {a})));
-  // One example beside n: another pattern, and no merging at all for stacked arguments.
+  // One example beside n: another pattern. Stacked arguments then do not merge at all.
   const NodeId mixed = add(ops::Add{}, {a, batched});
   EXPECT_NE(key(mixed), key(add(ops::Add{}, {batched, batched})));
   EXPECT_TRUE(graph[mixed].signature->alone);

@@ -70,7 +70,7 @@ void append_attributes(std::vector<std::byte>& to, const ext::Record& record, co
   }
 }
 
-// Word by word: what a signature is found by is so short that calling memcmp would cost more.
+// Word by word, because signatures are found by so few words that a call of memcmp would cost more.
 bool equal_words(const std::uint32_t* x, const std::uint32_t* y, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     if (x[i] != y[i]) {
@@ -94,7 +94,7 @@ bool equal_bytes(const std::byte* x, const std::byte* y, std::size_t count) {
   return true;
 }
 
-/// Indices that each example of the result takes; 0: there are none, or they belong to the node.
+/// Indices that each example of the result takes; 0: none, or indices of the whole node.
 std::uint32_t indices_each(const ext::Record& record, const void* op) {
   if (record.payload != ext::Payload::kIndices || record.indices_per == ext::IndicesPer::kNode) {
     return 0;
@@ -114,7 +114,7 @@ unsigned batch_of(const ext::Record& record, const void* op, std::span<const Dim
   if (record.has_whole) {
     return batch;
   }
-  const auto fits = [batch](unsigned n) { return n <= 1 || n == batch; };  // 0: it is absent
+  const auto fits = [batch](unsigned n) { return n <= 1 || n == batch; };  // 0: absent
   const bool all_fit =
       std::all_of(dims.begin(), dims.end(), [&](const Dim& d) { return fits(d.bd); });
   if (!all_fit || !fits(lists) || (each != 0 && lists == 0) ||
@@ -131,7 +131,7 @@ unsigned batch_of(const ext::Record& record, const void* op, std::span<const Dim
   return batch;
 }
 
-/// Whether a stacked argument has one example beside n.
+/// Has a stacked argument one example, beside a batch?
 bool broadcasts(const ext::Record& record, std::span<const Dim> dims,
                 std::span<const unsigned char> is_full) {
   for (std::size_t a = 0; a < dims.size(); ++a) {
@@ -142,7 +142,7 @@ bool broadcasts(const ext::Record& record, std::span<const Dim> dims,
   return false;
 }
 
-/// The groups of optional arguments that are absent, all of a group together.
+/// The groups of optional arguments that are absent. A group is absent as a whole.
 std::uint8_t absent_groups(const ext::Record& record, const ext::Shapes& in) {
   if (!record.has_optional) {
     return 0;
@@ -159,7 +159,7 @@ std::uint8_t absent_groups(const ext::Record& record, const ext::Shapes& in) {
   return static_cast<std::uint8_t>(absent);
 }
 
-/// The first two of seven dimensions become one where the batch is a dimension too (ext::Call).
+/// The first two of seven dimensions become one if the batch becomes a dimension too (ext::Call).
 void check_room_for_batch(std::span<const Dim> dims) {
   for (const Dim& d : dims) {
     if (d.nd == DYNET_MAX_TENSOR_DIM) {
@@ -170,7 +170,7 @@ void check_room_for_batch(std::span<const Dim> dims) {
   }
 }
 
-/// SizeError where a result or a saved output has more elements than can be counted.
+/// Throws SizeError if a result or a saved output has more elements than can be counted.
 void check_countable(const ext::Shapes& shapes, const Dim& result) {
   try {
     static_cast<void>(result.elements());
@@ -179,7 +179,7 @@ void check_countable(const ext::Shapes& shapes, const Dim& result) {
   }
 }
 
-/// Elements of all of these, as Signature has them.
+/// Elements of the arguments and the result, as in Signature::numbers.
 std::uint32_t numbers_of(std::span<const Dim> arguments, const Dim& result) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   ext::Count all = result.elements();
@@ -271,7 +271,7 @@ const Signature& Interner::signature(const ext::Record& record, const void* op,
   return add_signature({record, op, arg_shapes, payload_count, device}, hash);
 }
 
-/// That of all arguments which are there, or else the one that was given.
+/// The device of the present arguments; without any, the given one.
 const Device& Interner::common_device(const Wanted& wanted) const {
   const std::size_t count = wanted.arg_shapes.size();
   std::size_t first = 0;
@@ -296,8 +296,9 @@ const Device& Interner::common_device(const Wanted& wanted) const {
   return device;
 }
 
-/// `dims_scratch_` holds the arguments' shapes. The key forgets how many examples they have, but
-/// not which of them have the batch. An operation that mixes its batch has it in the key.
+/// Requires the arguments' shapes in `dims_scratch_`. The key forgets the number of examples, but
+/// not which arguments have the batch. The key of an operation that mixes its batch holds the
+/// batch.
 KeyId Interner::intern_key(const Signature& s, std::span<const unsigned char> is_full,
                            std::uint32_t payload_each) {
   const void* const identity[] = {s.record, s.device, s.from};
@@ -324,7 +325,7 @@ KeyId Interner::intern_key(const Signature& s, std::span<const unsigned char> is
   return id;
 }
 
-/// `dims_scratch_` holds the arguments' shapes.
+/// Requires the arguments' shapes in `dims_scratch_`.
 void Interner::set_arguments(Signature& s, std::span<const ShapeId> arg_shapes) {
   s.given = static_cast<std::uint32_t>(arg_shapes.size());
   s.arity = static_cast<std::uint32_t>(dims_scratch_.size());
@@ -375,7 +376,7 @@ void Interner::store_content(Signature& s, const void* op) {
   s.attributes = packed;
 }
 
-/// The examples of the saved outputs of one node.
+/// Counts the examples of the saved outputs of one node.
 void Interner::count_saved(const ext::Shapes& shapes, Signature& s) {
   const ext::Record& record = *s.record;
   if (record.saved_shapes == nullptr) {
@@ -390,8 +391,8 @@ void Interner::count_saved(const ext::Shapes& shapes, Signature& s) {
   }
 }
 
-/// `dims_scratch_` holds the arguments' shapes, of which it takes the batches, except from
-/// operations that mix their examples. Says which arguments had the whole batch.
+/// Takes the batches off the arguments' shapes in `dims_scratch_`, unless the operation mixes its
+/// examples. Returns which arguments had the whole batch.
 std::vector<unsigned char> Interner::take_batches(const ext::Record& record, unsigned batch) {
   std::vector<unsigned char> is_full;
   is_full.reserve(dims_scratch_.size());
@@ -456,7 +457,7 @@ const Signature& Interner::add_signature(const Wanted& wanted, std::uint64_t has
   count_saved(shapes, s);
   s.numbers = numbers_of(with_batches, results[0]);
 
-  // Nothing throws below this line but out of memory.
+  // Below this line nothing throws but out of memory.
   for (unsigned k = 0; k < record.outputs; ++k) {
     s.outputs[k] = intern(results[k], s.device, record.reads_storage == ext::Storage::kWhole);
   }

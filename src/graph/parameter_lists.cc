@@ -7,8 +7,8 @@
 namespace dynet::graph {
 namespace {
 
-/// Lists that are compared at most: where more begin with one parameter, as where a bias of the
-/// program is added to a matrix of each sentence, most are met once.
+/// Most lists to compare. If more begin with one parameter, most are never met again: for example,
+/// a program adds a bias to a matrix of each sentence.
 constexpr int kMostCompared = 8;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Parameters of nodes as lists: who has which one, and what happens where nodes are removed.
+// Parameters of nodes as lists: which node has which list, and the lists after nodes are removed.
 
 #include "graph/parameter_lists.h"
 
@@ -82,7 +82,8 @@ TEST_F(ParameterListsTest, OtherParametersOrPlacesMakeAnotherList) {
   EXPECT_EQ(list(affine({b, w, y, u, x})), list(first)) << "though others were made since";
 }
 
-/// What takes the place of a value may be a parameter, and of another shape than the step before.
+/// A parameter, or a value of another shape, may stand in the place of the value of the step
+/// before.
 TEST_F(ParameterListsTest, ANodeLikeTheLastOneInAllButOne) {
   const NodeId first = affine({b, w, x});
   const NodeId of_parameter = affine({b, w, b});
@@ -118,7 +119,7 @@ TEST_F(ParameterListsTest, WhatHasNone) {
   }
 }
 
-/// The search ends somewhere: such nodes have their parameters among their own arguments.
+/// The search has an end: the parameters of later nodes count as the nodes' own arguments.
 TEST_F(ParameterListsTest, ManyListsWithOneFirst) {
   Nodes nodes;
   for (int i = 0; i < 12; ++i) {
@@ -143,7 +144,7 @@ TEST_F(ParameterListsTest, RevertTakesThemBack) {
     graph.revert(mark);
     EXPECT_EQ(graph.parameter_lists().size(), 1U);
     EXPECT_EQ(list(affine({b, w, y})), list(kept));
-    // Takes the number of what was an example of a list.
+    // Takes the number of a node that was a list's example.
     EXPECT_EQ(list(add(ops::Add{}, {x, y})), kNone);
     EXPECT_EQ(graph.dim(affine({b, w, z})), Dim({2}, 3));
     graph.revert(mark);

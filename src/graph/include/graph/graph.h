@@ -3,32 +3,32 @@
 // The computation graph: nodes, their shapes, devices and keys. Computes nothing.
 //
 // In:  operations (records), arguments, payload, the place in the user's source.
-// Out: nodes with shapes and keys; a Graph is what scheduling reads.
+// Out: a Graph, the input of scheduling: nodes with shapes and keys.
 //
-// A node is one record of 64 bytes in an array; argument lists and payload lie in a bump arena, and
-// numbers of the program, which may be many, in another one that counts against the cap of memory.
-// Attributes are not stored a node: they live in the interned *signature* (interner.h), which is
-// found by content from (operation, attribute bytes, argument shapes, payload count) and holds what
-// follows from these alone: the results' shapes and the *key*. Building a node whose signature was
-// seen before is one hash probe and two compares; the shape rule runs for a new signature only.
+// A node is a record of 64 bytes in an array. Argument lists and payload lie in a bump arena; long
+// payloads lie in an arena of their own, which counts against the cap of memory. Nodes do not store
+// attributes: the interned *signature* (interner.h) has them. A signature is found by content
+// (operation, attribute bytes, argument shapes, payload count), and holds all that follows from
+// this content: the results' shapes and the *key*. A node with a known signature costs one hash
+// probe and two compares; the shape rule runs only for a new signature.
 //
-// Steps of a layer have a dozen parameters each, the same ones again and again. The graph keeps
-// them as lists (parameter_lists.h): whoever walks over nodes looks at a list once, and at each
-// node only at its own arguments. A list also names a node that has it, and a step that is like
-// this one in all but its own arguments takes its signature without a search.
+// The steps of a layer have the same dozen parameters. The graph keeps parameters as lists
+// (parameter_lists.h): a loop over nodes visits each list once, and at each node only the node's
+// own arguments. A list also names an example, a node with this list. The next step, which differs
+// from the example only in its own arguments, takes the example's signature without a search.
 //
-// A node is on the device of its arguments; a parameter or lookup on that of its storage; any other
-// node without arguments on the one that was given, else on the graph's own. to_device.h has the
-// one operation that leads from device to device.
+// A node is on the device of its arguments. A parameter or lookup is on the device of its storage;
+// any other node without arguments is on the given device, else on the graph's own device.
+// to_device.h has the one operation that leads from device to device.
 //
-// Two nodes may run together exactly when their keys are equal (and neither depends on the other).
-// A key holds the operation, the device, the attributes, the arguments' shapes without batch, which
-// arguments have the batch and which have one example, and how many indices an example (or the
-// node) has. An operation that mixes the examples of its batch has the batch in its key too. Which
-// storage a weight is, is not in the key.
+// Two nodes may run together exactly when their keys are equal and neither depends on the other. A
+// key holds the operation, the device, the attributes, the arguments' shapes without batch, which
+// arguments have the batch and which one example, and the number of indices of an example (or of
+// the node). The key of an operation that mixes the examples of its batch holds the batch too. No
+// key says which storage a weight is: `W*x` and `V*x` may run together if W and V have one shape.
 //
-// Start reading at Graph::add. Surprising: an operation with several outputs makes that many
-// consecutive nodes, the first computed, the others projections that alias its
+// Start reading at Graph::add. Surprising: an operation with several outputs makes several
+// consecutive nodes. The first one is computed; the others are projections, aliases of the further
 // results; `owner` leads back. A failed add leaves the graph as it was.
 
 #include <bit>
@@ -54,7 +54,7 @@
 
 namespace dynet::graph {
 
-/// In the arguments given to Graph::add: an optional one that the node does not have.
+/// Stands, among the arguments of Graph::add, for an optional argument that the node lacks.
 inline constexpr NodeId kAbsent = ~NodeId{0};
 
 /// Payload of a node as stored: copied data lie in the graph's memory, a single number in the
@@ -71,24 +71,24 @@ struct StoredPayload {
 /// One cache line: every stage visits nodes in an order of its own.
 struct alignas(64) Node {
   const Signature* signature = nullptr;  ///< operation, attributes, shapes, key
-  const NodeId* args = nullptr;  ///< where it has projections, its own number lies before them
+  const NodeId* args = nullptr;          ///< a node with projections has its own number before them
   const StoredPayload* payload = nullptr;  ///< null: none
   Where where;                             ///< in the user's source
   std::uint32_t arity = 0;
   std::uint32_t epoch = 0;
   std::uint32_t random_ordinal = 0;  ///< among all random nodes ever made in this graph
   std::uint32_t output = 0;          ///< 0, or the index of the output this projection stands for
-  std::uint32_t examples = 0;        ///< that the result has
-  /// The list of its parameters, where the first argument is one; kNone where it shares them with
-  /// too few nodes.
+  std::uint32_t examples = 0;        ///< of the result
+  /// The node's list of parameters, if the first argument is one; kNone if too few nodes share the
+  /// list.
   ParameterLists::Id parameters = ParameterLists::kNone;
 
   [[nodiscard]] const ext::Record& record() const { return *signature->record; }
   [[nodiscard]] const Device& device() const { return *signature->device; }
   [[nodiscard]] ShapeId shape() const { return signature->outputs[output]; }
   [[nodiscard]] std::span<const NodeId> arguments() const { return {args, arity}; }
-  /// Does it have the same parameters as a node of its key, in the same places, as far as one list
-  /// tells?
+  /// Has `other`, a node of the same key, the same parameters in the same places? May be false for
+  /// two nodes of one parameter.
   [[nodiscard]] bool shares_parameters(const Node& other) const {
     return parameters == other.parameters && parameters != ParameterLists::kNone;
   }
@@ -109,20 +109,20 @@ struct alignas(64) Node {
 };
 static_assert(sizeof(Node) == 64);
 
-/// One way in which the graph uses a parameter or a table: the nodes that read it trained or const,
-/// as one tensor or by rows. A table that is used in two ways stands in two slots.
+/// One kind of use of a parameter or a table: by nodes that are trained or const, as one tensor or
+/// by rows. A table with two kinds of use has two slots.
 struct StorageUse {
   std::shared_ptr<void> storage;  ///< keeps it alive
   bool trainable;
   bool is_whole;        ///< as one tensor (a parameter node), not rows of it (a lookup)
-  NodeId first;         ///< the first node of this kind made of it
-  std::uint32_t nodes;  ///< how many there are
+  NodeId first;         ///< the first node of this kind
+  std::uint32_t nodes;  ///< their number
 };
 
 /// A model that the graph uses.
 struct ModelUse {
   params::Usage* usage;       ///< kept alive by its storages
-  std::size_t first_storage;  ///< the first one of it among the graph's
+  std::size_t first_storage;  ///< its first one among the graph's storages
 };
 
 /// Nodes in the order they were made: arguments come before users. Invariant: every node's shape
@@ -133,16 +133,15 @@ class Graph {
   explicit Graph(Interner& interner, const Device& device = *default_device)
       : interner_(interner), device_(&device) {}
 
-  /// The device of nodes that nothing says anything else of.
+  /// The device of nodes to which no other device applies.
   [[nodiscard]] const Device& device() const { return *device_; }
-  /// There may be no nodes.
+  /// Requires a graph without nodes.
   void set_device(const Device& device) { device_ = &device; }
 
-  /// Appends a node (and its projections). Optional arguments may be kAbsent, or left out at the
-  /// end: the node lists only those that are there. `device`: where a node without arguments is to
-  /// be, or, of kToDevice, where its argument is copied to; null: as said above. Throws ShapeError,
-  /// ValueError, IndexError, SizeError or DeviceError before anything is changed. Returns the id of
-  /// output 0.
+  /// Appends a node and its projections. Optional arguments may be kAbsent, or left out at the end;
+  /// the node lists only the present ones. `device`: the device of a node without arguments, or the
+  /// target of kToDevice; null: as said above. Throws ShapeError, ValueError, IndexError, SizeError
+  /// or DeviceError before anything is changed. Returns the id of output 0.
   NodeId add(const ext::Record& record, const void* op, std::span<const NodeId> args,
              const ext::NodePayload& payload, const Where& where, std::uint32_t epoch,
              const Device* device = nullptr);
@@ -168,8 +167,8 @@ class Graph {
   [[nodiscard]] Epochs epochs() const { return {nodes_.data(), size()}; }
   [[nodiscard]] const Dim& dim(NodeId n) const { return interner_.shape(nodes_[n].shape()); }
   [[nodiscard]] std::span<const NodeId> args(NodeId n) const { return nodes_[n].arguments(); }
-  /// Calls `visit(argument)` for the arguments of a node, for those on its list of parameters only
-  /// where the list is not in `seen` so far.
+  /// Calls `visit(argument)` for the arguments of a node. Skips the arguments on its list of
+  /// parameters if the list is in `seen`.
   template <class Visit>
   [[gnu::always_inline]] void visit_unseen_arguments(const Node& node, util::Stamped<bool>& seen,
                                                      Visit visit) const {
@@ -181,9 +180,9 @@ class Graph {
       }
     }
   }
-  /// The node that computes `n`: itself, or the first output where `n` is a projection.
+  /// The node that computes `n`: `n` itself, or the first output if `n` is a projection.
   [[nodiscard]] NodeId owner(NodeId n) const { return n - nodes_[n].output; }
-  /// Number of examples that the node's result has.
+  /// Examples of the node's result.
   [[nodiscard]] std::int64_t examples(NodeId n) const { return nodes_[n].examples; }
   /// Elements of one example of the result.
   [[nodiscard]] std::int64_t example_size(NodeId n) const {
@@ -197,41 +196,40 @@ class Graph {
   [[nodiscard]] std::int64_t elements(NodeId n) const { return example_size(n) * examples(n); }
   /// Bytes of the result.
   [[nodiscard]] std::int64_t bytes(NodeId n) const { return example_bytes(n) * examples(n); }
-  /// For a parameter or lookup node: does its gradient go to the storage (it is not the const
-  /// form)?
+  /// Does the gradient of this parameter or lookup node go to the storage? No for the const form.
   [[nodiscard]] bool is_trainable(NodeId n) const;
-  /// What tells shared operands apart: the storage of a parameter (and whether it is trained
-  /// through this node), else the node.
+  /// Equal for equal shared operands: the storage of a parameter, apart for trained and const
+  /// nodes, else the node.
   [[nodiscard]] std::uint64_t identity(NodeId n) const;
   [[nodiscard]] const std::vector<StorageUse>& storages() const { return storages_; }
   /// The models whose storages the graph uses.
   [[nodiscard]] const std::vector<ModelUse>& models() const { return models_; }
-  /// What nodes share parameters by.
+  /// The lists of parameters that nodes share.
   [[nodiscard]] const ParameterLists& parameter_lists() const { return parameter_lists_; }
   [[nodiscard]] Interner& interner() const { return interner_; }
 
-  /// The unsigned indices of a node's payload, read through its pointer now. IndexError where one
-  /// is not below the limit, ValueError where a vector behind a pointer changed its length.
+  /// The unsigned indices of a node's payload, read through its pointer now. Throws IndexError if
+  /// an index is not below the limit, ValueError if a vector behind a pointer changed its length.
   [[nodiscard]] std::span<const unsigned> indices(NodeId n) const;
   [[nodiscard]] std::span<const float> values(NodeId n) const;
-  /// The payload of a node for another one, without a storage: what was given by pointer is given
-  /// by that pointer again. Refers to the graph's memory.
+  /// The payload of a node, for another node, without a storage. A payload given by pointer keeps
+  /// the pointer. Refers to the graph's memory.
   [[nodiscard]] ext::NodePayload payload(NodeId n) const;
-  /// Node `n`, the last one, draws what node `like` of the same operation draws.
+  /// Node `n`, the last one, draws the random numbers of node `like`, of the same operation.
   void draw_as(NodeId n, NodeId like) {
     nodes_[n].random_ordinal = nodes_[like].random_ordinal;
     --random_nodes_;
   }
   /// The exclusive bound of the indices of a node whose operation has one.
   [[nodiscard]] unsigned index_limit(NodeId n) const;
-  /// Overwrites the `count` indices or values that were copied into node `n`. ValueError where the
-  /// node has none or another number of them, IndexError; then nothing was changed.
+  /// Overwrites the `count` indices or values that were copied into node `n`. Throws ValueError if
+  /// the node has none or another count, and IndexError; then nothing was changed.
   void replace_payload(NodeId n, ext::Payload kind, const void* data, std::size_t count);
 
-  /// Removes all nodes. Memory is kept for the next ones.
+  /// Removes all nodes, and keeps the memory for the next ones.
   void clear();
-  /// Gives the memory that counts against the cap back to the system where it is more than
-  /// `keep_bytes`. There may be no nodes.
+  /// Gives the memory that counts against the cap back to the system if there is more than
+  /// `keep_bytes`. Requires a graph without nodes.
   void give_back(std::size_t keep_bytes) {
     if (numbers_.capacity() > keep_bytes) {
       numbers_.give_back();
@@ -295,9 +293,10 @@ class Graph {
   std::uint32_t random_nodes_ = 0;
 };
 
-/// "file.cc:42", or what the resolver makes of a code object.
+/// "file.cc:42", or the resolver's text for a code object.
 [[nodiscard]] std::string place_text(const Where& where);
-/// "\n  built at file.cc:42", the last line of a message about a node; empty where that is unknown.
+/// "\n  built at file.cc:42", the last line of a message about a node; empty if the place is
+/// unknown.
 [[nodiscard]] std::string built_at(const Where& where);
 
 }  // namespace dynet::graph

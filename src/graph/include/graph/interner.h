@@ -2,10 +2,10 @@
 
 // Shapes, signatures and keys: each distinct one is stored once and found by content.
 //
-// A shape here is a shape on a device. So whatever is found by the shapes of the arguments, above
-// all a signature, is found by their device too, at no cost per node; and two shapes of the same
-// extents on different devices are two. So are the shape of a parameter and the same shape of a
-// value: a signature knows which arguments are parameters.
+// A shape here is a shape on a device: the same extents on two devices are two shapes. So
+// signatures, which are found by the shapes of arguments, are found by device too, at no cost per
+// node. The shape of a parameter and the same shape of a value are two shapes as well: a signature
+// knows which arguments are parameters.
 //
 // A hash only finds; every hit is confirmed by comparing all bytes, so two different nodes can
 // never get one key.
@@ -27,44 +27,44 @@ namespace dynet::graph {
 using ShapeId = std::uint32_t;
 using KeyId = std::uint32_t;
 
-/// Room for the attributes of any operation: eight, the largest a list of seven and its count.
+/// Room for the attributes of any operation: a list of seven and its count, the largest, make
+/// eight.
 inline constexpr std::size_t kMaxPackedBytes = 8 * sizeof(Dim);
 
-/// What follows from an operation, its attributes, its arguments' shapes, its payload count and,
-/// where one was given, its device.
+/// Facts that follow from an operation, its attributes, its arguments' shapes, its payload count
+/// and, if one was given, its device.
 struct Signature {
-  // What it is found by; `given` arguments, as absent ones at the end are left out.
+  // The content by which a signature is found. Absent arguments at the end are left out.
   const ext::Record* record;
   const Device* given_device;   ///< null: none was given
-  const ShapeId* arg_shapes;    ///< with batch; after those given, of absent arguments too
+  const ShapeId* arg_shapes;    ///< with batch; absent arguments too, at the end
   const std::byte* attributes;  ///< their bytes, packed
   std::uint32_t payload_count;
   std::uint32_t given;
 
-  const Device* device;  ///< that the results are on
+  const Device* device;  ///< of the results
   KeyId key;
   std::uint32_t batch;           ///< examples of the result
-  std::uint32_t indices_each;    ///< per example; 0: there are none, or they belong to the node
+  std::uint32_t indices_each;    ///< per example; 0: none, or of the whole node
   std::uint32_t arity;           ///< arguments of the operation, absent ones among them
   std::uint32_t numbers;         ///< elements of the first result and the arguments; at most 2^30
   bool alone;                    ///< never merged with other nodes
   std::uint8_t absent = 0;       ///< groups of optional arguments (bit g - 1: group g)
   std::uint8_t absent_args = 0;  ///< optional arguments (bit i: argument i); nodes do not list them
-  /// Bit i: the argument that nodes list as number i is a parameter; 0 where they list more
-  /// than 64.
+  /// Bit i: argument i of a node's list is a parameter; 0 if nodes list more than 64.
   std::uint64_t parameters = 0;
-  std::uint64_t own_args = 0;  ///< bit i: it is none, where some other one is
-  /// Bit i: the role of the argument listed as number i, of the first 64, is kShared or kEither.
+  std::uint64_t own_args = 0;  ///< bit i: argument i is no parameter; 0 if no argument is one
+  /// Bit i: the role of argument i of a node's list, i < 64, is kShared or kEither.
   std::uint64_t may_share = 0;
   ext::Number number;              ///< of the device
   ext::Role roles[ext::kMaxArgs];  ///< of the arguments that nodes list; more than these: repeated
   ShapeId outputs[ext::kMaxOutputs];
   const void* op;      ///< the operation with its attributes
-  const Device* from;  ///< of a copy between devices: the argument's; null: it is no copy
-  /// Shapes of one example; where the operation mixes its batch, of a node, with the batch.
+  const Device* from;  ///< the argument's device, for a copy between devices; else null
+  /// Shapes of one example; of a whole node, with the batch, if the operation mixes its batch.
   Dim saved[ext::kMaxSaved];
 
-  /// Which argument of the operation the node lists as number `i`.
+  /// The argument of the operation that nodes list as number `i`.
   [[nodiscard]] std::uint32_t argument(std::uint32_t i) const {
     if (absent_args != 0) {
       for (std::uint32_t bit = 0; bit <= i; ++bit) {
@@ -73,14 +73,14 @@ struct Signature {
     }
     return i;
   }
-  /// Its role.
+  /// The role of the argument that nodes list as number `i`.
   [[nodiscard]] ext::Role role(std::uint32_t i) const {
     return roles[i < ext::kMaxArgs ? i : i % record->role_count];
   }
 };
 
-/// Are the attributes of `op`, an operation of the signature's record, those of the signature? It
-/// has some.
+/// Has `op`, an operation of the signature's record, the signature's attributes? Requires that the
+/// operation has attributes.
 [[nodiscard]] bool has_attributes(const Signature& signature, const void* op);
 
 /// Content-addressed tables that outlive graphs, so that later graphs find everything known.
@@ -99,30 +99,30 @@ class Interner {
   [[nodiscard]] std::int64_t size(ShapeId id) const { return shapes_[id]->size; }
   /// Bytes of one example on its device; at most ext::Count::kMost.
   [[nodiscard]] std::int64_t bytes(ShapeId id) const { return shapes_[id]->bytes; }
-  /// `device`: null for the shape of an argument that is absent.
+  /// `device`: null for the shape of an absent argument.
   [[nodiscard]] ShapeId intern(const Dim& dim, const Device* device, bool is_parameter = false);
-  /// Stands for the shape of an argument that is absent.
+  /// The shape of an absent argument.
   [[nodiscard]] ShapeId absent() const { return 0; }
-  /// The shapes of absent arguments are absent(), or left out at the end. `device`: that of a node
-  /// without arguments, or, beside arguments, the one that they are copied to; null: that of the
-  /// arguments. Runs batch and shape rules where the signature is new; they throw before anything
-  /// is stored, as DeviceError does where arguments are on different devices.
+  /// Finds or adds a signature. The shapes of absent arguments are absent(), or left out at the
+  /// end. `device`: the device of a node without arguments, or the target of a copy; null: the
+  /// device of the arguments. Batch and shape rules run for a new signature, and throw before
+  /// anything is stored; so does DeviceError, for arguments on different devices.
   const Signature& signature(const ext::Record& record, const void* op,
                              std::span<const ShapeId> arg_shapes, std::uint32_t payload_count,
                              const Device* device);
-  /// Whether there are signatures of nodes on several devices, of this graph or of one before.
+  /// Are there signatures of nodes on several devices, of this graph or an earlier one?
   [[nodiscard]] bool spans_devices() const { return spans_devices_; }
   [[nodiscard]] std::size_t key_count() const { return keys_.size(); }
   /// Memory that the tables hold.
   [[nodiscard]] std::size_t bytes() const;
-  /// Forgets everything if it has grown past `limit` bytes. Only when no node is alive. Where this
-  /// throws, nothing has changed.
+  /// Forgets everything if the tables are larger than `limit` bytes. Requires that no node is
+  /// alive. Changes nothing if an allocation fails.
   void trim(std::size_t limit);
 
  private:
   Interner& operator=(Interner&&) = default;
 
-  /// In the arena: users are handed references to shapes.
+  /// In the arena, because users hold references to shapes.
   struct Shape {
     Dim dim;
     std::int64_t size;
@@ -130,7 +130,7 @@ class Interner {
     const Device* device;
     bool is_parameter;
   };
-  /// What a signature is looked up by.
+  /// The content to look up.
   struct Wanted {
     const ext::Record& record;
     const void* op;

@@ -5,10 +5,10 @@
 
 namespace dynet::graph {
 
-/// Copies its argument to another device, and the gradient back. The one operation whose result is
-/// on another device than its argument, so its record is written by hand: it has no loops, which
-/// would be those of one device, and the executor does the copying. The device is given to
-/// Graph::add and part of the signature; here it is for texts.
+/// Copies its argument to another device, and the gradient back. No other operation has its result
+/// on another device than its argument. So the record is written by hand, without loops, which
+/// would belong to one device, and the executor does the copying. Graph::add gets the device, a
+/// part of the signature; the member is for texts.
 struct ToDevice {
   const Device* device;
 };
