@@ -1,4 +1,4 @@
-// What every operation says about itself: identity, texts, errors.
+// Facts that every operation states about itself: identity, texts, errors.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace dynet::ops {
 namespace {
 
-/// The next value that differs as little as possible.
+/// The closest larger value.
 float nudged(float v) { return std::nextafter(v, std::numeric_limits<float>::infinity()); }
 unsigned nudged(unsigned v) { return v + 1; }
 bool nudged(bool v) { return !v; }
@@ -34,7 +34,7 @@ ext::List<T, kMax> nudged(ext::List<T, kMax> v) {
   return v;
 }
 
-// What is asked of each operation is asked through its record: compiled once for all of them.
+// Facts are asked through the record of an operation: one compiled function serves all operations.
 
 std::vector<std::byte> packed(const ext::Record& record, const void* op) {
   std::vector<std::byte> bytes(record.attr_bytes);
@@ -184,8 +184,8 @@ TEST(Contract, WrongShapesAreRefused) {
   refused(TreeLstmCell{}, {{9}, {3}, {3}, {3}, {4}});
 }
 
-/// Positions and lengths are numbers, which float has up to 2^24. `of(n)`: the shapes of the
-/// arguments with n of what is counted.
+/// Positions and lengths are numbers, and float counts up to 2^24. `of(n)`: the shapes of the
+/// arguments with n positions.
 TEST(Contract, MorePositionsThanFloatHasAreRefused) {
   const auto holds_to_the_last = [](const auto& op, auto of) {
     constexpr unsigned kMost = 1U << 24;
@@ -212,7 +212,7 @@ TEST(Contract, MorePositionsThanFloatHasAreRefused) {
   const Dim none = ext::absent();
   holds_to_the_last(CrfViterbi{},
                     [&](unsigned n) { return std::vector<Dim>{{n, 1}, {n, n}, none, none, none}; });
-  // As many steps as there may be, unless lengths count them.
+  // The largest number of steps, unless lengths count them.
   const auto steps = [&](unsigned n) { return std::vector<Dim>{{1, n}, {1, 1}, none, none, {1}}; };
   holds_to_the_last(CrfLogPartition{}, steps);
   holds_to_the_last(CrfScore{1}, steps);

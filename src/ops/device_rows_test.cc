@@ -1,5 +1,5 @@
 // CUDA kernels of the rules over rows against the plain loops in double. Built with
-// -DDYNET_CUDA=ON; what needs a device is skipped, and says so, where there is none.
+// -DDYNET_CUDA=ON; without a device, tests that need one are skipped, with a message.
 
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -70,14 +70,14 @@ TEST(DeviceRows, ComputeWhatThePlainLoopsCompute) {
     GTEST_SKIP() << "no CUDA device";
   }
   Managed managed;
-  // Thousands of cases with dozens of vectors each: they use the same memory again.
+  // The same memory again and again, for thousands of cases with dozens of vectors each.
   std::pmr::unsynchronized_pool_resource memory({.largest_required_pool_block = 1 << 16}, &managed);
   testing::for_each_row_example([&]<class Op>(const ext::Example<Op>& example) {
     testing::compare_with_double(example, run_on_device<Op>, &memory);
   });
 }
 
-/// A grid has at most 2^16 blocks of 8 rows: each then goes on to further rows.
+/// A grid has at most 2^16 blocks of 8 rows: each block then goes on to further rows.
 TEST(DeviceRows, AreMoreThanAGridHasWarps) {
   if (!has_device()) {
     GTEST_SKIP() << "no CUDA device";

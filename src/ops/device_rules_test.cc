@@ -1,5 +1,5 @@
-// CUDA kernels of the rules against the plain loops. Built with -DDYNET_CUDA=ON; what needs a
-// device is skipped, and says so, where there is none.
+// CUDA kernels of the rules against the plain loops. Built with -DDYNET_CUDA=ON; without a device,
+// tests that need one are skipped, with a message.
 
 #include "ops/device_rules.h"
 
@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::int64_t kElements = 1000;
 
-/// Calls f.operator()<Op, Form>() for every rule of the list: as it is, and without each choice of
-/// the arguments that may be absent, which has kernels of its own.
+/// Calls f.operator()<Op, Form>() for every rule of the list: the rule itself, and each of its
+/// forms without some optional arguments, which have kernels of their own.
 void for_each_form(auto f) {
   AllOps::for_each([&]<class Op>() {
     if constexpr (ext::Rule<Op>) {

@@ -1,18 +1,19 @@
 // Rules over rows as loops: cuts a call into boxes of rows and hands them to the device.
 //
 // In:  a call whose operands are lists of blocks, with broadcasting, repeated examples, sums.
-// Out: a sequence of ext::RowCall: `outer * inner` rows of `length` elements, and where each
-// operand
-//      lies.
+// Out: a sequence of ext::RowCall: `outer * inner` rows of `length` elements, and the place of each
+//      operand.
 //
-// The box is the shape of the arguments that have one number per element. Its dimensions are
-// parted into those along the row and the others, which, with the examples as the last of them,
-// count rows; neighbours over which every operand goes on evenly are joined. Usually two or three
-// axes are left: the row, the rows, and, where the row is not the first dimension, the rows that
-// lie side by side (`inner`). Other axes are counted through, one call for each.
+// The box is the shape of the arguments that have one number per element. Its dimensions fall into
+// two parts: the dimensions along the row, and the others, which count rows; the examples are the
+// last of the others. Neighbours are joined if no operand jumps between them. Usually two or three
+// axes are left: the row, the rows, and the rows that lie side by side (`inner`), unless the row is
+// the first dimension. A loop counts through any further axes, with one call each.
 //
-// Start reading at RowCutter::run. Surprising: `inner` is made of dimensions only, never of
-// examples, so that the order in which a row is summed does not depend on the batch.
+// Example: a softmax over the first dimension of {4,3}x2 is one call, of `outer` = 6 rows.
+//
+// Start reading at RowCutter::run. Surprising: `inner` has dimensions only, never examples, so that
+// the order in which a row is summed does not depend on the batch.
 
 #include <algorithm>
 #include <cstddef>
@@ -32,7 +33,7 @@ namespace {
 
 using rule::Along;
 
-constexpr std::size_t kMaxRowAxes = DYNET_MAX_TENSOR_DIM + 1;  // and the examples
+constexpr std::size_t kMaxRowAxes = DYNET_MAX_TENSOR_DIM + 1;  // one more for the examples
 
 /// One operand of the call, on its way through its blocks.
 struct RowTrack {
@@ -41,7 +42,7 @@ struct RowTrack {
   bool writes, adds, steps, is_index;
   std::int64_t size;  ///< numbers of one example
   std::int64_t stride[kMaxRowAxes];
-  std::int64_t block, used;  ///< where the track stands: `used` examples of `block` are done
+  std::int64_t block, used;  ///< the track's position: `used` examples of `block` are done
 };
 struct Axis {
   std::int64_t extent;
@@ -59,7 +60,7 @@ class RowCutter {
   RowCutter(const RowRule& rule, const Call& call, std::uint32_t row_axes);
   void read(const Operand& o, Along along) { add(o, along, false); }
   void read_indices(const Operand& indices);
-  /// All that is read comes before all that is written.
+  /// Requires that all inputs were added before.
   void write(const Operand& o, Along along) {
     if (inputs_ == 0) {
       inputs_ = count_;
@@ -170,7 +171,7 @@ void RowCutter::set_strides(RowTrack& track, const Operand& o) const {
   track.stride[examples_axis_] = track.steps ? track.size : 0;
 }
 
-/// Whether several rows or elements are written to one number, or none, which makes it 0.
+/// Are several rows or elements written to one number? Or none, which makes the number 0?
 bool RowCutter::is_summed(const RowTrack& track) const {
   for (std::size_t k = 0; k < box_.nd; ++k) {
     const bool is_once = track.along == Along::kOnce && is_in_row(k);
@@ -199,7 +200,7 @@ void RowCutter::add(const Operand& o, Along along, bool writes) {
   }
 }
 
-/// One per row.
+/// One index per row.
 void RowCutter::read_indices(const Operand& indices) {
   add(indices, Along::kOnce, false);
   tracks_[count_ - 1].is_index = true;
@@ -213,8 +214,8 @@ void RowCutter::clear(const Operand& o, std::int64_t size) const {
   }
 }
 
-/// Drops axes of one element and joins neighbours over which every track goes on evenly. The
-/// strides of the first of them hold for both.
+/// Drops axes of one element, and joins neighbours if no track jumps between them. The strides of
+/// the first neighbour hold for the joined axis.
 void RowCutter::join(Axes& axes) const {
   const auto goes_on = [&](const Axis& last, const Axis& next) {
     return last.is_before == next.is_before && next.at != examples_axis_ &&
@@ -231,7 +232,7 @@ void RowCutter::join(Axes& axes) const {
       [&](std::size_t to, std::size_t k) { axis[to] = axis[k]; });
 }
 
-/// Number of next examples that lie in one block of every operand.
+/// The number of next examples that lie in one block of every operand.
 std::int64_t RowCutter::next_segment(std::int64_t left) {
   std::int64_t n = left;
   for (std::size_t l = 0; l < count_; ++l) {
@@ -263,8 +264,8 @@ RowStream RowCutter::stream(const RowTrack& track) const {
   return s;
 }
 
-/// The first of the other axes that comes before the row is `inner`, the last one with the examples
-/// is `outer`, and the remaining axes are to be counted through.
+/// The first axis across that comes before the row is `inner`; the last one, with the examples, is
+/// `outer`; a loop counts through the remaining axes.
 RowCutter::Parted RowCutter::part(std::int64_t examples) const {
   Parted p{{1, examples_axis_, false}, {examples, examples_axis_, false}, {}};
   Axes& rest = p.rest;
@@ -324,7 +325,7 @@ std::int64_t RowCutter::span_of(const Rows& rows, const RowStream& to, Along alo
   return last + 1;
 }
 
-/// Runs some rows at a time, so that few of them add to one number before it is carried over.
+/// Runs a few rows at a time, so that few rows add to a number before the sum is carried over.
 void RowCutter::run_pieces(Direction direction, const RowCall& call) {
   constexpr std::int64_t kMost = LongSum::kMostAdded;
   std::int64_t inner = call.rows.inner;
@@ -411,14 +412,14 @@ void RowCutter::run_segments(Direction direction, const double* constants) {
   }
 }
 
-/// How often rows add to each number of a result.
+/// The number of rows that add to one number of a result.
 std::int64_t RowCutter::additions(const RowTrack& track) const {
   const std::int64_t numbers = std::max<std::int64_t>(1, track.size * track.operand->examples);
   const std::int64_t each = track.along == Along::kOnce ? 1 : length_;
   return rows_per_example_ * call_.examples * each / numbers;
 }
 
-/// In a function of its own: few calls need the memory.
+/// A function of its own, because few calls need the memory.
 void RowCutter::run_with_sums(Direction direction, const double* constants) {
   TrackSum sums[kMaxRowStreams];
   sums_ = sums_end_ = sums;

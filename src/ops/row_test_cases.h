@@ -1,8 +1,8 @@
 #pragma once
 
 // For tests: cases of a rule over rows, along and across, whole vectors and parts, over several
-// axes, of no elements, with streams that are absent, added to, repeated, or lie apart. Who runs
-// the float numbers is for the test to say; they are compared with the plain loop in double.
+// axes, of no elements, with streams that are absent, added to, repeated, or lie apart. The test
+// chooses the device of the float numbers; they are compared with the plain loop in double.
 
 #include <gtest/gtest.h>
 
@@ -25,20 +25,20 @@
 
 namespace dynet::ops::testing {
 
-/// How the numbers of an operand lie.
+/// The layout of an operand's numbers.
 enum class Lie : std::uint8_t {
   kSideBySide,
-  kApart,              ///< elements of a row have others between them
+  kApart,              ///< other numbers lie between the elements of a row
   kRepeated,           ///< all rows share the numbers
-  kRepeatedAlongFirst  ///< the elements along the first axis of a row share them
+  kRepeatedAlongFirst  ///< elements along the first axis of a row share numbers
 };
 
-/// Operands of some rows, with the numbers in both types. One number more than is needed stands
-/// after them, and others between the axes of a row, as neighbours would be joined: to see whoever
-/// writes where nothing belongs.
+/// Operands of some rows, with the numbers in both types. Guard numbers show writes to wrong
+/// places: one stands after the operand's numbers, others between the axes of a row, as neighbours
+/// would be joined.
 class Operands {
  public:
-  /// `memory`: where the numbers lie; a device must reach what its kernels are given.
+  /// `memory`: the memory of the numbers; a device must reach the operands of its kernels.
   Operands(const ext::Rows& rows, std::pmr::memory_resource* memory)
       : rows_(rows), memory_(memory) {}
 
@@ -83,7 +83,7 @@ class Operands {
     doubles_.emplace_back(memory_);
     streams_.push_back(s);
   }
-  /// Rounds what was computed in double to numbers that both types hold.
+  /// Rounds numbers computed in double to numbers that both types hold.
   void round() {
     for (std::size_t k = 0; k < streams_.size(); ++k) {
       std::copy(doubles_[k].begin(), doubles_[k].end(), floats_[k].begin());
@@ -108,8 +108,8 @@ class Operands {
   }
   void set_absent(unsigned mask) { absent_ = mask; }
   void set_adds(std::size_t k) { streams_[k].adds = true; }
-  /// Largest difference relative to the largest finite number of a stream, and 1. What only one
-  /// type has, NaN or an infinity, differs infinitely. Both may have it: the gradient of the
+  /// Largest difference relative to the largest finite number of a stream, and 1. NaN or an
+  /// infinity in one type alone differs infinitely. Both types may have NaN: the gradient of the
   /// standard deviation of a single number is 0/0.
   [[nodiscard]] double difference() const {
     dynet::testing::Worst worst;
@@ -129,7 +129,7 @@ class Operands {
   [[nodiscard]] std::size_t size() const { return streams_.size(); }
 
  private:
-  /// Sets the steps of one number per element, and returns how many there are.
+  /// Sets the steps of one number per element. Returns the number of elements.
   std::int64_t lay_elements(ext::RowStream& s, Lie lie) const {
     std::int64_t size = rows_.inner * (lie == Lie::kApart ? 3 : 1);
     s.row_step = 1;
@@ -156,12 +156,12 @@ rule::Along result_along(std::size_t j) {
   return ext::kRowRule<Op>.once[j] ? rule::Along::kOnce : rule::Along::kElements;
 }
 
-/// Variants of a RowCase. 1 adds to all gradients, 2 repeats all arguments but the
-/// first, 3 leaves out the first of several gradients, 4 lays elements apart, 5 repeats all
-/// arguments but the first along the first axis of a row, 6 sums the first one's gradient along it.
+/// Variants of a RowCase. 1 adds to all gradients; 2 repeats all arguments but the first; 3 leaves
+/// out the first of several gradients; 4 lays elements apart; 5 repeats all arguments but the first
+/// along the first axis of a row; 6 sums the first argument's gradient along that axis.
 inline constexpr int kRowVariants = 7;
-/// In variant 6: the gradients of most losses cancel along a row, and a sum in float is as wrong as
-/// the largest sum on the way to it.
+/// Longest rows of variant 6: the gradients of most losses cancel along a row, and a sum in float
+/// is as wrong as the largest sum on the way to the result.
 inline constexpr std::int64_t kMostSummed = 24;
 
 inline Lie lie_of_result(int variant) { return variant == 4 ? Lie::kApart : Lie::kSideBySide; }
@@ -277,8 +277,8 @@ inline std::string text(const ext::Rows& r) {
          std::to_string(r.outer);
 }
 
-/// Every case of an example, forward and backward: what run(direction, call) computes in float
-/// against the plain loop in double.
+/// Every case of an example, forward and backward: float, by run(direction, call), against double,
+/// by the plain loop.
 template <class Op, class Run>
 void compare_with_double(const ext::Example<Op>& example, Run run,
                          std::pmr::memory_resource* memory = std::pmr::get_default_resource()) {
@@ -306,7 +306,7 @@ void compare_with_double(const ext::Example<Op>& example, Run run,
   }
 }
 
-/// Calls f(example) for every example of every rule over rows, steps of operations among them.
+/// Calls f(example) for every example of every rule over rows, the steps of operations included.
 void for_each_row_example(auto f) {
   ext::WithSteps<AllOps>::for_each([&]<class Op>() {
     if constexpr (ext::RowOperation<Op>) {

@@ -1,5 +1,5 @@
-// Every rule over rows of the list, the steps of operations among them, on every SIMD target,
-// against the plain loop in double.
+// Every rule over rows of the list, the steps of operations included, on every SIMD target, against
+// the plain loop in double.
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ void check_rows(const ext::Example<Op>& example) {
     together.in_float(Direction::kForward, kOnCpu<Op>);
     const auto in = apart.in().template streams<float>();
     const auto out = apart.out().template streams<float>();
-    // Side by side, rows stay such: two at a time.
+    // Rows side by side stay so: two at a time.
     const std::int64_t inner = std::min<std::int64_t>(rows.inner, 2);
     for (std::int64_t o = 0; o < rows.outer; ++o) {
       for (std::int64_t i = 0; i < rows.inner; i += inner) {
@@ -96,7 +96,7 @@ TEST_P(RowsOnSimd, EveryRuleHasLoops) {
   ext::WithSteps<AllOps>::for_each([&]<class Op>() {
     if constexpr (ext::RowOperation<Op>) {
       ++rules;
-      // A step of an operation starts with the plain loops, an operation with none.
+      // The steps of an operation start with the plain loops; an operation starts with none.
       for (const ext::RowLoop loop :
            {ext::row_loops<Op>().forward_float, ext::row_loops<Op>().backward_float}) {
         EXPECT_NE(loop, nullptr) << Op::kInfo.name << " stands in a family without vector loops";
@@ -126,7 +126,7 @@ TEST(NumberedConstants, HoldForEveryExample) {
   });
 }
 
-/// Reductions that differ in a constant alone are different, and those with equal ones are one.
+/// Two reductions that differ in a constant alone stay two; equal reductions become one.
 struct Alike {
   float a = 1.0F, b = 2.0F;
   static constexpr std::array kAlong{Along::kElements};
@@ -142,7 +142,7 @@ constexpr std::size_t reductions(rule::Types<E...> /*results*/) {
 }
 static_assert(reductions(rule::Numbered<rule::ForwardRule, Alike>::Expressions()) == 3);
 
-/// A choice by ?: on an attribute is found out.
+/// A rule with a choice by ?: on an attribute, which the library must notice.
 struct Chooses {
   float a = 1.0F;
   static constexpr std::array kAlong{Along::kElements};

@@ -1,20 +1,20 @@
-// Rules as loops: cuts a call into runs, each a row of streams that the device's loop of a rule
-// (Kernels::run) eats.
+// Rules as loops: cuts a call into runs. A run is a row of streams, the input of the device's loop
+// of a rule (Kernels::run).
 //
 // In:  a call whose operands are lists of blocks, with broadcasting, repeated examples, parts of
 //      cells, sums.                Out: a sequence of runs in memory order.
 //
-// Every operand, or every part of a cell's operand, is a *track*: where its element (i0, i1, ...)
-// of example e lies. All tracks see one box of elements, with the examples as its last axis; axes
-// over which every track goes on without a jump are joined. Usually one axis is left, and the whole
-// call is one run a block. A track with stride 0 on the first axis becomes a repeated number (read)
-// or a sum (written).
+// Every operand, or every part of a cell's operand, is a *track*, which knows the address of
+// element (i0, i1, ...) of example e. All tracks see one box of elements, with the examples as its
+// last axis. Neighbouring axes are joined if no track jumps between them. Usually one axis is left,
+// and the whole call is one run a block. A track with stride 0 on the first axis becomes a repeated
+// number (read) or a sum (written).
 //
-// A call that is one run as it stands (OneRun) is not cut.
+// A call that is one run already (OneRun) is not cut.
 //
 // Start reading at run_rule, then Cutter::run. Surprising: a result that is smaller than the box
-// (the gradient of a broadcast operand, a summed value) is visited several times; it is filled with
-// zeros first and then only added to.
+// (the gradient of a broadcast operand, a summed value) is visited several times. Such a result is
+// first filled with zeros, and then only added to.
 
 #include <algorithm>
 #include <cstddef>
@@ -51,15 +51,15 @@ struct Track {
   std::int64_t part;       ///< elements of one part of it
   std::int64_t offset;     ///< of this part in the example
   std::int64_t stride[kMaxAxes];
-  const Block* block;  ///< where the track stands: `used` examples of it are done
+  const Block* block;  ///< the track's position: `used` examples of it are done
   std::int64_t used;
   bool writes;
   bool adds;   ///< filled with zeros before, as it is visited several times
-  bool steps;  ///< has an example of its own for each of the call's
+  bool steps;  ///< an example for each example of the call
 };
 
 /// A call that needs no cutting: each operand is one block with the box's elements and the call's
-/// examples, or, if it is read, one number for all of them. Most calls of one node are.
+/// examples, or, if only read, one number for all elements. Most calls of one node are such calls.
 class OneRun {
  public:
   OneRun(const Call& call, std::int64_t elements) : call_(call), elements_(elements) {}
@@ -90,7 +90,7 @@ class OneRun {
       is_all_ = false;
     }
   }
-  /// Whether the call is one run.
+  /// Is the call one run?
   [[nodiscard]] bool is_all() const { return is_all_; }
   void run(const RuleInfo& rule, Direction direction, const void* op) const {
     if (const std::int64_t n = elements_ * call_.examples; n != 0) {
@@ -114,7 +114,7 @@ class OneRun {
     }
   }
 
-  static constexpr std::size_t kMost = 16;  // rules with more are rare
+  static constexpr std::size_t kMost = 16;  // rules with more streams are rare
 
   const Call& call_;
   std::int64_t elements_;  ///< of the box
@@ -135,7 +135,7 @@ class Cutter {
         bytes_(bytes_of(call.kernels.number())),
         elements_(size_of(box)) {}
 
-  /// Adds the streams of an operand, all that is read before all that is written.
+  /// Adds the streams of an operand. All inputs come before all results.
   void read(const Operand& o, unsigned parts) { add(o, parts, false); }
   void write(const Operand& o, unsigned parts) {
     if (inputs_ == 0) {
@@ -180,14 +180,14 @@ class Cutter {
   std::int64_t bytes_;     ///< of a number
   std::int64_t elements_;  ///< of the box
   bool is_flat_ = true;    ///< no track needs the dimensions of the box
-  bool adds_ = false;      ///< some result is visited several times
+  bool adds_ = false;      ///< a result is visited several times
   std::size_t count_ = 0;  ///< of tracks; the first `inputs_` are read
   std::size_t inputs_ = 0;
   std::size_t axes_ = 0;
   std::int64_t per_example_ = 1;  ///< extent of the last axis, for one example
   std::int64_t extent_[kMaxAxes];
   Track tracks_[kMaxTracks];
-  TrackSum* sums_ = nullptr;  ///< of the results that are added to often
+  TrackSum* sums_ = nullptr;  ///< of the results with many additions
   TrackSum* sums_end_ = nullptr;
 };
 
@@ -197,7 +197,7 @@ void Cutter::add(const Operand& o, unsigned parts, bool writes) {
   }
   const bool is_absent = o.absent();
   const std::int64_t size = is_absent ? 0 : size_of(o.dim);
-  const bool is_box = size == elements_ * parts;  // mostly: divisions are slow
+  const bool is_box = size == elements_ * parts;  // mostly, and divisions are slow
   const std::int64_t part = is_box ? elements_ : size / parts;
   const bool is_reduced = size * o.examples != elements_ * call_.examples * parts;
   if (!is_absent && writes && is_reduced) {
@@ -252,8 +252,9 @@ void Cutter::set_strides(Track& track) const {
   }
 }
 
-/// Drops axes of one element and joins neighbours over which every track goes on evenly. The last
-/// axis counts examples; what joins it is kept in `per_example_`, as their number is not yet known.
+/// Drops axes of one element, and joins neighbours if no track jumps between them. The last axis
+/// counts examples; `per_example_` keeps the extent of axes joined to it, because the number of
+/// examples is not yet known.
 void Cutter::join_axes() {
   const std::size_t examples = axes_ - 1;
   axes_ = util::join_axes(
@@ -277,8 +278,8 @@ void Cutter::join_axes() {
       });
 }
 
-/// Where the first axis has other strides than 0 and 1 (parts of one element each), the runs have
-/// length 1.
+/// Gives the runs length 1 if the first axis has other strides than 0 and 1 (parts of one element
+/// each).
 void Cutter::start_with_runs() {
   if (every_track(
           [](const Track& track) { return track.stride[0] == 0 || track.stride[0] == 1; })) {
@@ -294,7 +295,8 @@ void Cutter::start_with_runs() {
   ++axes_;
 }
 
-/// The streams of the next examples that lie in one block of every operand, and their number.
+/// The streams of the next examples that lie in one block of every operand, and the number of these
+/// examples.
 std::int64_t Cutter::start_segment(std::int64_t left, Stream* streams) {
   std::int64_t n = left;
   for (std::size_t l = 0; l < count_; ++l) {
@@ -359,8 +361,8 @@ void Cutter::run_segment(const void* op, Stream* streams) {
   } while (k < axes_);
 }
 
-/// The common case, without axes: no track needs the dimensions of the box, so the examples of a
-/// block are one run, or one each.
+/// The common case, without axes: no track needs the dimensions of the box, so a block is one run,
+/// or one run an example.
 void Cutter::run_flat(const void* op) {
   Stream streams[kMaxTracks];
   std::int64_t step[kMaxTracks];  // bytes from one example to the next
@@ -425,7 +427,7 @@ void Cutter::run_arranged(const void* op) {
   }
 }
 
-/// How often runs add to each number of a result.
+/// The number of runs that add to one number of a result.
 std::int64_t Cutter::additions(const Track& track) const {
   if (axes_ <= 1) {
     return track.steps ? 1 : call_.examples;
@@ -438,9 +440,9 @@ std::int64_t Cutter::additions(const Track& track) const {
   return n;
 }
 
-/// In a function of its own: few calls need the memory.
+/// A function of its own, because few calls need the memory.
 void Cutter::run_with_sums(const void* op) {
-  constexpr std::size_t kMost = 16;  // of a rule with more the last ones have no long sums
+  constexpr std::size_t kMost = 16;  // the last results of a rule with more have no long sums
   TrackSum sums[kMost];
   sums_ = sums_end_ = sums;
   for (std::size_t l = inputs_; l < count_ && sums_end_ < sums + kMost; ++l) {
@@ -469,7 +471,7 @@ void Cutter::run(const void* op) {
   is_long ? run_with_sums(op) : run_arranged(op);
 }
 
-/// The elements that the rule is evaluated on: the arguments' common shape, or one part of a cell.
+/// The elements of the rule's loop: the arguments' common shape, or one part of a cell.
 Dim box_of(const RuleInfo& rule, const Call& call) {
   const Dim& first = call.in[0].dim;
   const std::size_t n = call.in.size();
@@ -490,7 +492,7 @@ Dim box_of(const RuleInfo& rule, const Call& call) {
   return box;
 }
 
-/// Gives the operands of a call to whoever makes streams of them, all that is read first.
+/// Adds the operands of a call to `Streams`, all inputs first.
 template <class Streams>
 void list_arguments(Streams& to, const RuleInfo& rule, const Call& call) {
   for (std::size_t i = 0; i < call.in.size(); ++i) {

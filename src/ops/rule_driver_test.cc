@@ -1,5 +1,5 @@
-// How calls are cut into runs: broadcasting against a plain loop over indices, aliased gradients,
-// and the number of runs.
+// Cutting calls into runs: broadcasting against a plain loop over indices, aliased gradients, and
+// the number of runs.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@
 namespace dynet::ops::testing {
 namespace {
 
-/// Flat position in an operand of the element that stands at position `i` of the result.
+/// The flat position, in an operand, of the element at position `i` of the result.
 std::size_t source(const Dim& from, const Dim& to, std::size_t i) {
   std::size_t at = 0;
   std::size_t step = 1;
@@ -106,7 +106,7 @@ TEST(RuleDriver, BroadcastsAsAPlainLoop) {
   }
 }
 
-/// x * x: both gradients are the same memory, zeroed by the executor.
+/// x * x: both gradients lie in the same memory, zeroed by the executor.
 TEST(RuleDriver, GradientsMayShareMemory) {
   std::vector<double> x{1, 2, 3}, y(3), dy{1, 10, 100}, dx(3, 0.0);
   const ext::Block bx{x.data(), 1, true}, by{y.data(), 1, true}, bdy{dy.data(), 1, true};
@@ -127,7 +127,7 @@ TEST(RuleDriver, GradientsMayShareMemory) {
   EXPECT_EQ(dx, (std::vector<double>{2, 40, 600}));
 }
 
-// A rule whose loops count how often they are called.
+// A rule with loops that count their calls.
 std::int64_t runs = 0;
 std::int64_t elements = 0;
 void count_run(const void* /*op*/, const ext::Stream* /*in*/, const ext::Stream* /*out*/,
@@ -153,23 +153,23 @@ TEST(RuleDriver, RunsAreAsLongAsTheyCanBe) {
   const auto runs_of = [](const auto& example, const Layout& layout) {
     return count(sample_of(example), layout);
   };
-  // One run for a batch, one a block.
+  // A batch is one run, or one a block.
   EXPECT_EQ(runs_of(ext::Example<Tanh>{{}, {{4, 3}}}, {.batch = 5}), Counts(1, 60));
   EXPECT_EQ(runs_of(ext::Example<Tanh>{{}, {{4, 3}}}, {.batch = 5, .is_cut = true}), Counts(2, 60));
   EXPECT_EQ(runs_of(ext::Example<Add>{{}, {{4, 3}, {4, 3}}}, {.batch = 5, .is_cut = true}),
             Counts(3, 60));
-  // A column repeated over columns: one a column; over the batch: one an example.
+  // A column repeated over columns: one run a column; over the batch: one an example.
   EXPECT_EQ(runs_of(ext::Example<Add>{{}, {{4, 3}, {4}}}, {}), Counts(3, 12));
   EXPECT_EQ(runs_of(ext::Example<Add>{{}, {{4, 3}, {4, 3}}}, {.batch = 5, .repeated = 2}),
             Counts(5, 60));
-  // A scalar for all: one.
+  // A scalar for all elements: one run.
   EXPECT_EQ(runs_of(ext::Example<Add>{{}, {{4, 3}, {1}}}, {}), Counts(1, 12));
   EXPECT_EQ(runs_of(ext::Example<Add>{{}, {{1}, {1}}}, {.batch = 5, .repeated = 2}), Counts(1, 5));
-  // A cell: one an example; with pieces of one element as well.
+  // A cell: one run an example; with parts of one element as well.
   EXPECT_EQ(runs_of(ext::Example<LstmCell>{{}, {{12}, {3}}}, {.batch = 5}), Counts(5, 15));
   EXPECT_EQ(runs_of(ext::Example<LstmCell>{{}, {{4}, {1}}}, {.batch = 5}), Counts(5, 5));
   EXPECT_EQ(runs_of(ext::Example<CoupledLstmC>{{}, {{3}, {3}, {3}}}, {.batch = 1}), Counts(1, 3));
-  // A sum: one an example.
+  // A sum: one run an example.
   EXPECT_EQ(runs_of(ext::Example<DotProduct>{{}, {{4, 3}, {4, 3}}}, {.batch = 5}), Counts(5, 60));
 }
 
@@ -213,7 +213,7 @@ TEST(RuleDriver, EmptyShapesAreEmptySums) {
   ByHand(tanh, {.batch = 2}, 3).forward();
 }
 
-/// A rule by itself, as an operation would call it that forgot check_positions: nothing is read.
+/// A rule called without check_positions, which an operation might forget: nothing is read.
 TEST(RuleDriver, RowsWithMorePositionsThanFloatHasAreRefused) {
   constexpr unsigned kLong = (1U << 24) + 1;
   float number = 0.0F;

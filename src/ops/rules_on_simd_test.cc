@@ -39,7 +39,7 @@ struct Streams {
     doubles.emplace_back(row.begin(), row.end());
     modes.push_back(mode);
   }
-  /// What was computed in double, as numbers that both types hold.
+  /// Numbers computed in double, rounded to numbers that both types hold.
   void add_rounded(const std::vector<double>& values, Stream::Mode mode) {
     floats.emplace_back(values.begin(), values.end());
     doubles.emplace_back(floats.back().begin(), floats.back().end());
@@ -88,7 +88,7 @@ void compare(RuleLoop in_float, RuleLoop in_double, const void* op, Streams in, 
   EXPECT_LE(out.difference(n), tolerance::kRuleInFloat) << what << ", " << n << " elements";
 }
 
-/// Form: the rule of the operation, or what it is without some arguments.
+/// Form: the rule of the operation, or a form of it without some arguments.
 template <class Form, class Op>
 void compare_rule(const ext::Example<Op>& example) {
   using Arity = ext::RuleArity<Form>;
@@ -131,7 +131,7 @@ void compare_rule(const ext::Example<Op>& example) {
   }
 }
 
-/// The same element at every place has the same result, to the bit.
+/// Equal elements have equal results at every place, to the bit.
 template <class Form, class Op>
 void check_places(const ext::Example<Op>& example) {
   using Arity = ext::RuleArity<Form>;
@@ -188,7 +188,7 @@ TEST_P(RulesOnSimd, DoNotDependOnThePlace) {
 }
 
 TEST_P(RulesOnSimd, WhatIsThrownAwayReadsNothing) {
-  // Of z = x * y the gradient of x alone: dz * y, wherever x and z may lie.
+  // The gradient of x alone, of z = x * y: dz * y, for any places of x and z.
   constexpr std::size_t kCount = 37;
   std::vector<float> y(kCount, 3.0F);
   std::vector<float> dz(kCount, 2.0F);

@@ -1,4 +1,4 @@
-// Texts of an operation: what a shape rule throws, and attributes as they are printed.
+// Texts of an operation: errors of shape rules, and printed attributes.
 
 #include <cstddef>
 #include <span>
@@ -40,9 +40,9 @@ std::string argument_name(const ext::Info& info, std::size_t i, std::size_t coun
 namespace dynet::ext {
 namespace {
 
-constexpr std::size_t kShown = 16;  ///< arguments that a message lists; of more, some of them
+constexpr std::size_t kShown = 16;  ///< most arguments that a message lists
 
-/// "name(x1, x2): x1 is {3} and x2 is {4}; ", or without arguments "name(): ".
+/// "name(x1, x2): x1 is {3} and x2 is {4}; ", or, without arguments, "name(): ".
 std::string call_text(const Info& info, std::span<const Dim> dims) {
   std::string call(info.name);
   std::string are;

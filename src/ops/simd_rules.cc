@@ -4,8 +4,8 @@
 
 namespace dynet::ops {
 
-// Each puts the loops of a family, for the SIMD target in use, where calls find them
-// (simd_families.cc.in).
+// Each function stores the loops of a family, for the SIMD target in use, in the place that calls
+// read (simd_families.cc.in).
 #define DYNET_INSTALL(family, Family) void install_##family();
 DYNET_FAMILIES(DYNET_INSTALL)
 #undef DYNET_INSTALL

@@ -1,4 +1,4 @@
-// What the operations compute: small cases by hand, and the edges that the specification names.
+// Values of the operations: small cases by hand, and the edges that the specification names.
 
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ Numbers value(const ext::Example<Op>& example, const std::vector<Numbers>& in, u
   call.forward();
   return get(call.out(0));
 }
-/// Gradient of argument `a` where that of each output element is 1.
+/// The gradient of argument `a` if the gradient of each output element is 1.
 template <class Op>
 Numbers gradient(const ext::Example<Op>& example, const std::vector<Numbers>& in, std::size_t a) {
   const Sample s = sample_of(example);
@@ -129,7 +129,7 @@ TEST(Values, Reductions) {
   expect_near({over(LogSumExpDim{0})[0]}, {std::log(std::exp(1) + std::exp(2))});
   expect_near(value(ext::Example<LogSumExpDim>{{0}, {{2}}}, {{2000, 2000}}),
               {2000 + std::log(2.0)});
-  // Of equal ones the first counts.
+  // The first of equal elements counts.
   EXPECT_EQ(gradient(ext::Example<MaxDim>{{0}, {{4}}}, {{1, 3, 3, 2}}, 0), (Numbers{0, 1, 0, 0}));
   EXPECT_EQ(gradient(ext::Example<MinDim>{{0}, {{4}}}, {{1, 3, 1, 2}}, 0), (Numbers{1, 0, 0, 0}));
 }
@@ -139,7 +139,7 @@ TEST(Values, LayerNorm) {
   const Numbers y = value(op, {{1, 3, 10, 20}, {2, 5}, {100, 200}});
   expect_near(y, {100 - 2 / (1 + 1e-8), 200 + 5 / (1 + 1e-8), 100 - 10 / (5 + 1e-8),
                   200 + 25 / (5 + 1e-8)});
-  // All elements equal: b, and no gradient.
+  // Equal elements alone: b, and no gradient.
   EXPECT_EQ(value(op, {{4, 4, 4, 4}, {2, 5}, {1, 2}}), (Numbers{1, 2, 1, 2}));
   EXPECT_EQ(gradient(op, {{4, 4, 4, 4}, {2, 2}, {1, 2}}, 0), (Numbers{0, 0, 0, 0}));
 }

@@ -1,6 +1,6 @@
 // Loops over rows load and store whole vectors wherever there are whole vectors. Parts of vectors
-// go element by element where a target has no masked memory (SSE4, NEON), which costs 30 times as
-// much. Nothing is timed: what loads and stores parts is counted, on the target that every machine
+// go element by element on a target without masked memory (SSE4, NEON), which costs 30 times more.
+// Nothing is timed: the test counts loads and stores of parts, on the target that every machine
 // has.
 
 #define HWY_COMPILE_ONLY_STATIC
@@ -47,7 +47,7 @@ namespace {
 
 namespace simd = kernels::HWY_NAMESPACE;
 
-/// A softmax of this test alone: the loops of the library are not counted.
+/// A softmax of this test alone, because the loops of the library are not counted.
 struct CountedSoftmax {
   static constexpr std::array kAlong{rule::Along::kElements};
   std::uint32_t row_axes() const { return 1; }
@@ -60,7 +60,7 @@ struct CountedSoftmax {
   }
 };
 
-/// Parts of vectors in forward and backward of `inner * outer` rows.
+/// The number of loads and stores of parts, in forward and backward of `inner * outer` rows.
 std::int64_t parts_of(std::int64_t length, std::int64_t inner, std::int64_t outer, bool adds) {
   const auto n = static_cast<std::size_t>(length * inner * outer);
   std::vector<float> x(n, 0.5F), y(n), dy(n, 0.25F), dx(n);
@@ -92,7 +92,7 @@ TEST(WholeVectors, RowsOfWholeVectorsHaveNoParts) {
 }
 TEST(WholeVectors, OnlyTheEndOfARowIsAPart) {
   // Two loads forward (the second is kept); two passes over two inputs; for each of the two results
-  // a load of what it is added to, and a store.
+  // one load of the earlier numbers and one store.
   EXPECT_LE(parts_of(130, 1, 1, false), 10);
   EXPECT_GT(parts_of(130, 1, 1, false), 0);
   EXPECT_EQ(parts_of(1030, 1, 1, false), parts_of(130, 1, 1, false));

@@ -1,5 +1,5 @@
-// One forward and one backward kernel for each rule over rows of AllOps and of their steps: a warp
-// takes a row. The evaluator is dynet/ext/plain_rows.h.
+// One forward and one backward kernel for each rule over rows of AllOps and of the operations'
+// steps. A warp takes a row. The evaluator is dynet/ext/plain_rows.h.
 
 #include <cuda_runtime.h>
 
@@ -32,7 +32,7 @@ struct Warp {
     }
     return s;
   }
-  /// Several rows may add to the same number, in no fixed order.
+  /// Atomic, because several rows may add to the same number. The order is not fixed.
   template <class T>
   __device__ static void add(T* to, T value) {
     atomicAdd(to, value);

@@ -46,7 +46,8 @@ struct Backward {
 __device__ float read(const ext::Stream& s, std::int64_t i) {
   return static_cast<const float*>(s.data)[s.mode == ext::Stream::kRepeat ? 0 : i];
 }
-/// `value` of a thread beyond the end counts as 0 in a sum, and is not written otherwise.
+/// The `value` of a thread beyond the end counts as 0 in a sum; otherwise that thread writes
+/// nothing.
 __device__ void write(const ext::Stream& s, std::int64_t i, bool is_inside, float value) {
   auto* y = static_cast<float*>(s.data);
   if (s.mode == ext::Stream::kSum) {
@@ -73,7 +74,7 @@ __device__ void run_element(const Op& op, const Streams<Direction::kIn>& in,
   (write(out.s[kJ], i, is_inside, static_cast<float>(std::get<kJ>(results))), ...);
 }
 
-/// All threads of a block go round equally often, as a warp sums together.
+/// All threads of a block make the same number of rounds, because a warp sums together.
 template <class Direction, class Op>
 __global__ void run_rule(Op op, Streams<Direction::kIn> in, Streams<Direction::kOut> out,
                          std::int64_t n) {

@@ -1,8 +1,8 @@
 #pragma once
 
 // For tests: calls of an operation built by hand, without graph, schedule or executor, with the
-// kernels in double. Every operand can be cut into several blocks, and what is written can be fresh
-// or not.
+// kernels in double. Every operand can be cut into several blocks. Results can be fresh, or be
+// added to earlier numbers.
 
 #include <algorithm>
 #include <cstdint>
@@ -26,7 +26,8 @@ using dynet::testing::sample_of;
 class Held {
  public:
   Held() = default;
-  /// `cut`: so many examples in the first block, the rest in a second one; 0: one block.
+  /// `cut`: the number of examples in the first block, with the rest in a second block; 0: one
+  /// block.
   Held(const Dim& dim, std::int64_t examples, std::int64_t cut) : dim_(dim.single_batch()) {
     const auto add = [&](std::int64_t n) {
       memory_.emplace_back(static_cast<std::size_t>(n * dim_.example_elements()), kUnset);
@@ -89,13 +90,13 @@ class Held {
   std::vector<ext::Block> blocks_;
 };
 
-/// How a call is laid out.
+/// The layout of a call.
 struct Layout {
   unsigned batch = 1;
   std::int64_t nodes = 1;      ///< of an operation on whole batches; each has `batch` examples
   std::uint64_t repeated = 0;  ///< bit i: argument i has one example beside `batch`
-  bool is_cut = false;         ///< operands lie in two blocks where they can
-  bool adds = false;           ///< gradients are added to what is there
+  bool is_cut = false;         ///< operands lie in two blocks if they can
+  bool adds = false;           ///< gradients are added to earlier numbers
 
   [[nodiscard]] std::string text() const {
     return " batch " + std::to_string(batch) + " nodes " + std::to_string(nodes) + " repeated " +
@@ -155,7 +156,7 @@ class ByHand {
     }
     scratch_.clear();
     call_views();
-    // What forward wrote in one block may be read in several.
+    // Forward's results in one block may be backward's input in several.
     d_out_views_.clear();
     d_in_views_.clear();
     for (std::size_t k = 0; k < d_out_.size(); ++k) {
@@ -168,7 +169,7 @@ class ByHand {
     call_.d_in = d_in_views_;
     sample_.record->backward(sample_.op.get(), call_);
   }
-  /// sum of d_out * out, over the outputs that are not in the mask.
+  /// The sum of d_out * out, over the outputs that are not in the mask.
   double loss(std::uint64_t without_out = 0) {
     forward();
     double sum = 0;
@@ -182,7 +183,7 @@ class ByHand {
     }
     return sum;
   }
-  /// What stood in the gradients before, with Layout::adds.
+  /// The earlier numbers of gradients, with Layout::adds.
   static constexpr double kBefore = 0.25;
 
  private:
@@ -190,8 +191,8 @@ class ByHand {
   [[nodiscard]] std::int64_t cut(std::size_t i, std::int64_t examples) const {
     return layout_.is_cut ? (i % 2 == 0 ? 1 : examples - 1) : 0;
   }
-  /// Operations of whole batches see one of them per node, with the batch as last dimension. Of
-  /// seven dimensions the first two are joined.
+  /// An operation of whole batches sees one batch per node, with the batch as last dimension. If a
+  /// shape has seven dimensions, the first two are joined.
   static Dim with_batch(Dim d) {
     if (d.nd == DYNET_MAX_TENSOR_DIM) {
       d.d[1] *= d.d[0];
@@ -223,7 +224,7 @@ class ByHand {
       d_in_.emplace_back(dim, n, cut(i + 1, n));
     }
   }
-  /// How many indices an example of the result has; those of a node, where it has one list.
+  /// The number of indices of an example of the result; of a node, if a node has one list.
   [[nodiscard]] std::size_t indices_each() const {
     const ext::Record& r = *sample_.record;
     if (r.indices_per == ext::IndicesPer::kNode) {

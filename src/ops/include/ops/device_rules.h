@@ -10,22 +10,22 @@
 namespace dynet::ops {
 
 /// Starts a rule's kernel on a CUDA stream (`cudaStream_t`) and returns at once. Streams of numbers
-/// are as for ext::RuleLoop, in float, with addresses of the device. Sums (Stream::kSum) are added
-/// block by block, in no fixed order. Throws cuda_exception where the start fails.
+/// are the streams of ext::RuleLoop, in float, with addresses of the device. Sums (Stream::kSum)
+/// are added block by block, in no fixed order. Throws cuda_exception if the start fails.
 using DeviceLoop = void (*)(const void* op, const ext::Stream* in, const ext::Stream* out,
                             std::int64_t n, void* cuda_stream);
 struct DeviceLoops {
   DeviceLoop forward, backward;
 };
 
-/// The device loops of a rule of AllOps, or of a form of one without some arguments; null for any
-/// other.
+/// The device loops of a rule of AllOps, or of a form of such a rule without some arguments; null
+/// for other rules.
 [[nodiscard]] const DeviceLoops* device_loops(const ext::RuleInfo* rule);
-/// How many forms of rules have them.
+/// The number of forms with such loops.
 [[nodiscard]] std::int64_t device_loop_count();
 
-/// Starts the kernel of a rule over rows, likewise; the call's streams have addresses of the
-/// device, its constants those of the host.
+/// Starts the kernel of a rule over rows, likewise. The call's streams have addresses of the
+/// device; the constants have addresses of the host.
 using DeviceRowLoop = void (*)(const ext::RowCall& call, void* cuda_stream);
 struct DeviceRowLoops {
   DeviceRowLoop forward, backward;
