@@ -30,7 +30,7 @@ void check_cutoffs(const std::vector<unsigned>& cutoffs, unsigned num_classes) {
   }
 }
 
-/// Numbers that a cluster's words are chosen by.
+/// Size of the vector from which a cluster's words are chosen.
 unsigned projected(unsigned rep_dim, float div_value, std::size_t cluster) {
   double size = rep_dim;
   for (std::size_t i = 0; i <= cluster; ++i) {

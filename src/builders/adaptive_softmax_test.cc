@@ -102,7 +102,8 @@ TEST_F(AdaptiveSoftmax, AsksOnlyTheClustersOfItsWords) {
 
 TEST_F(AdaptiveSoftmax, NamesShapesAndOrderOfParameters) {
   ParameterCollection other;
-  const AdaptiveSoftmaxBuilder narrow(8, 20, {2, 5, 10}, other);  // by 4: 2, 1 (0.5), 1 numbers
+  const AdaptiveSoftmaxBuilder narrow(8, 20, {2, 5, 10}, other);  // each cluster by 4: 2, 1 (0.5),
+                                                                  // 1 numbers
   const std::vector<Dim> wanted{{5, 8}, {5}, {2, 8}, {3, 2},  {3}, {1, 8},
                                 {5, 1}, {5}, {1, 8}, {10, 1}, {10}};
   ASSERT_EQ(other.parameters_list().size(), wanted.size());

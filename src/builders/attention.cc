@@ -21,7 +21,7 @@ namespace {
 
 const ParameterInitConst kZero(0.0F);
 
-/// 0 where a position counts, else -inf. Shapes: {positions,1}xb.
+/// 0 for a position that counts, else -inf. Shapes: {positions,1}xb.
 Expression mask_of(const AttentionMemory& memory, Where where) {
   const Dim& d = memory.keys.dim();
   std::vector<float> mask(std::size_t{d.cols()} * d.bd, 0.0F);
@@ -44,8 +44,7 @@ Expression attend_to(const Expression& q, const AttentionMemory& memory, unsigne
 
 }  // namespace
 
-// ---- what all share
-// -------------------------------------------------------------------------------
+// ---- shared by all
 
 AttentionBuilder::~AttentionBuilder() = default;
 
@@ -96,7 +95,6 @@ void AttentionBuilder::check(const char* call, const Expression& queries, unsign
 }
 
 // ---- scores, weights, sums
-// ------------------------------------------------------------------------
 
 Expression ScoringAttentionBuilder::weights(const Expression& queries,
                                             const AttentionMemory& memory, Where where) const {
@@ -117,7 +115,6 @@ Expression ScoringAttentionBuilder::attend(const Expression& queries, const Atte
 }
 
 // ---- by a layer
-// -----------------------------------------------------------------------------------
 
 namespace {
 enum { kWk, kB, kWq, kV };
@@ -159,14 +156,13 @@ Expression MLPAttentionBuilder::checked_scores(const Expression& queries,
   const Expression of_each = reshape(of_queries, Dim({hidden_dim_, 1, m}, q.bd), where);
   const unsigned pairs =
       to_extent(ext::Count(n) * m * examples, parameters_.at("scores") + "pairs of key and query");
-  // As a batch of pairs the layer merges, however many keys there are.
+  // A batch of pairs, because then the layer merges with any number of keys.
   const Expression sum = reshape(Located(k, where) + of_each, Dim({hidden_dim_}, pairs), where);
   const Expression s = Located(parameters_[kV], where) * tanh(sum, where);
   return reshape(s, q.nd == 1 ? Dim({n}, examples) : Dim({n, m}, examples), where);
 }
 
 // ---- by products
-// ----------------------------------------------------------------------------------
 
 namespace {
 Expression products(const AttentionMemory& memory, const Expression& queries, Where where) {
@@ -223,7 +219,6 @@ Expression BiaffineAttentionBuilder::scores(const Expression& queries,
 }
 
 // ---- several heads
-// --------------------------------------------------------------------------------
 
 namespace {
 enum { kHeadsWq, kHeadsBq, kHeadsWk, kHeadsBk, kHeadsWv, kHeadsBv, kHeadsWo, kHeadsBo };

@@ -13,7 +13,7 @@
 namespace dynet {
 
 namespace {
-/// ValueError unless the norm of this exponent grows with the length, or stays.
+/// ValueError unless the norm of this exponent grows with the length, or is constant.
 void check_exponent(const char* function, double alpha) {
   if (!(alpha >= 0.0 && std::isfinite(alpha))) {
     throw ValueError(std::string(function) + ": alpha is " + util::text_of(alpha) +
@@ -37,7 +37,6 @@ LengthNorm length_wu(double alpha) {
 namespace detail {
 
 // ---- hypotheses
-// -----------------------------------------------------------------------------------
 
 Beam::Beam(unsigned end, BeamOptions options) : end_(end), options_(std::move(options)), live_(1) {
   if (options_.width == 0 || options_.max_length == 0 || options_.n_best == 0 ||
@@ -66,7 +65,8 @@ bool Beam::is_open() const {
   if (live_.empty() || live_[0].words.size() >= options_.max_length) {
     return false;
   }
-  // A log-probability only falls, and the longer a hypothesis becomes the less that costs.
+  // A log-probability only falls, and the norm only grows with the length: the score with
+  // max_length is a bound.
   return finished_.size() < options_.n_best ||
          score(live_[0].log_probability, options_.max_length) > finished_.back().score;
 }
@@ -80,7 +80,7 @@ bool Beam::Candidate::is_before(const Candidate& other) const {
 
 std::vector<Beam::Candidate> Beam::choose(const std::vector<double>& logs, unsigned words) const {
   const auto is_before = [](const Candidate& a, const Candidate& b) { return a.is_before(b); };
-  std::vector<Candidate> kept;  // a heap, the last of them at its top
+  std::vector<Candidate> kept;  // a heap with the last of them at its top
   for (std::size_t k = 0; k < logs.size(); ++k) {
     const std::size_t from = k / words;
     const auto word = static_cast<unsigned>(k % words);
@@ -180,7 +180,6 @@ std::vector<Hypothesis> Beam::best() const {
 }
 
 // ---- checkpoints
-// ----------------------------------------------------------------------------------
 
 SearchMark::SearchMark(ComputationGraph& cg, bool is_used, std::function<void()> revert)
     : graph_(cg), revert_(std::move(revert)), first_(cg.nodes.size()) {

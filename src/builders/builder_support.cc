@@ -13,7 +13,7 @@
 namespace dynet::detail {
 
 namespace {
-/// Where the outermost call of this thread makes nodes: those of calls within it are its own.
+/// The graph of the outermost call of this thread, which owns the nodes of inner calls too.
 thread_local ComputationGraph* under_way = nullptr;
 }  // namespace
 
@@ -36,7 +36,7 @@ RepeatableDraws::~RepeatableDraws() {
   graph::Graph& graph = graph_->state().graph;
   for (auto n = static_cast<graph::NodeId>(first_); n < graph.size(); ++n) {
     if (graph[n].output == 0 && graph[n].record().random) {
-      graph.draw_as(n, n);  // and the next one, too
+      graph.draw_as(n, n);  // sets the next one, too
     }
   }
 }
@@ -92,7 +92,7 @@ std::string part_text(const GivenState& given, char part, unsigned layer) {
          given.what;
 }
 
-/// Looks at one expression. `batch`: examples of those before it, and of it afterwards.
+/// Checks one expression. `batch`: examples of the expressions before; afterwards, of this one too.
 void check_part(const GivenState& given, char part, unsigned layer, const Expression& e,
                 unsigned& batch) {
   if (e.is_stale()) {

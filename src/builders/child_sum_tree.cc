@@ -15,11 +15,10 @@ namespace dynet {
 using builders::Affine;
 
 // ---- child-sum
-// ------------------------------------------------------------------------------------
 
 namespace {
 
-/// Gates with a matrix for x, one for the children and a bias of 0 each.
+/// For each gate a matrix for x, a matrix for the children, and a bias of 0.
 std::vector<std::vector<Parameter>> make_gates(ParameterCollection& model, unsigned layers,
                                                unsigned gates, unsigned input_dim, unsigned hid) {
   std::vector<std::vector<Parameter>> params(layers);
@@ -35,7 +34,7 @@ std::vector<std::vector<Parameter>> make_gates(ParameterCollection& model, unsig
   return params;
 }
 
-/// bias + x2g x + h2g H for some gates of those, the last `kOfX` of them without H; that may be
+/// bias + x2g x + h2g H for each of the `gates`; the last `kOfX` gates lack H. `all` is H, or
 /// absent.
 template <std::size_t kOfX = 0, std::size_t kGates>
 std::array<Expression, kGates> add_gates(const std::vector<Expression>& vars,
@@ -55,7 +54,7 @@ std::array<Expression, kGates> add_gates(const std::vector<Expression>& vars,
   return builders::gate_products<kGates>(std::span(list).first(used), where);
 }
 
-/// What h2g h adds to a gate of which `start` is known.
+/// Adds h2g h to `start`, the known terms of a gate.
 Expression plus_product(const Expression& start, const Expression& h2g, const Expression& h,
                         Where where) {
   Affine a(start);
@@ -96,7 +95,6 @@ LayeredTreeBuilder::LayerState ChildSumTreeLSTMBuilder::add_layer(
 }
 
 // ---- gated recurrent unit
-// -------------------------------------------------------------------------
 
 TreeGRUBuilder::TreeGRUBuilder(unsigned layer_count, unsigned input_size, unsigned hidden_dim,
                                ParameterCollection& model)
@@ -121,7 +119,7 @@ LayeredTreeBuilder::LayerState TreeGRUBuilder::add_layer(unsigned layer, const E
   }
   const Expression kept = behind_gates(children, &LayerState::h, 0);
   const Expression a = plus_product(candidate, vars[of_h(kNew)], kept, user_where);
-  // The new cell of a coupled LSTM: an input gate z, and what is forgotten is 1 - z of the old.
+  // The new cell of a coupled LSTM with input gate z: the share 1 - z of the old state is kept.
   return {Expression(), coupled_lstm_c(z, a, all, user_where)};
 }
 

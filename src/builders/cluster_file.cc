@@ -72,7 +72,7 @@ class Reader {
   }
 
  private:
-  /// The field that begins at or after `at`, which moves behind it; empty where there is none.
+  /// The field that begins at or after `at`; empty if there is none. Moves `at` behind the field.
   [[nodiscard]] static std::string next_field(const std::string& line, std::size_t& at) {
     const std::size_t begin = line.find_first_not_of(kBlank, at);
     if (begin == std::string::npos) {
@@ -87,7 +87,7 @@ class Reader {
   std::string file_;
 };
 
-/// A path as text.
+/// The path as text.
 std::string joined(const std::vector<std::string>& path) {
   std::string text;
   for (const std::string& symbol : path) {
@@ -96,7 +96,7 @@ std::string joined(const std::vector<std::string>& path) {
   return text;
 }
 
-/// Which id a word will have; nothing is added to the dictionary yet.
+/// The future ids of words. Nothing is added to the dictionary yet.
 class Ids {
  public:
   static constexpr int kLeftOut = -1;

@@ -22,8 +22,7 @@ enum { kX2i, kH2i, kC2i, kBi, kX2o, kH2o, kC2o, kBo, kX2c, kH2c, kBc };
 }
 }  // namespace
 
-// ---- what they share
-// ------------------------------------------------------------------------------
+// ---- shared by all
 
 CoupledGatesBuilder::CoupledGatesBuilder(const char* collection, unsigned layer_count,
                                          unsigned input_size, unsigned above, unsigned hidden_dim,
@@ -76,7 +75,7 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::state_of(const Expression& ce
   return {created, hidden};
 }
 
-/// There is nothing to forget, and nothing for the input gate to look at.
+/// There is no old cell: nothing to forget, and nothing for the input gate to look at.
 LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_first(unsigned layer, const Expression& x) {
   const std::vector<Expression>& vars = param_vars[layer];
   Expression list[] = {vars[coupled::kBi],  vars[coupled::kBc],  vars[coupled::kBo],  //
@@ -113,12 +112,13 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_masked(unsigned layer, co
   return add_output(layer, coupled_lstm_c(i, g, before.c, user_where), o);
 }
 
-/// What the gates see of a cell.
+/// A cell as its gates read it: behind the mask, if there is one.
 Expression CoupledGatesBuilder::seen(unsigned layer, const Expression& cell) const {
   return cell_rate() > 0.0F ? cmult(cell, masks[layer][2], user_where) : cell;
 }
 
-/// The output gate, of which `o` does not wait for the new cell, looks at it.
+/// Adds the output gate's look at the new cell; `o` is the rest of the gate, which does not wait
+/// for the cell.
 LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_output(unsigned layer,
                                                               const Expression& cell,
                                                               const Expression& o) const {
@@ -128,7 +128,6 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_output(unsigned layer,
 }
 
 // ---- with peepholes
-// -------------------------------------------------------------------------------
 
 CoupledLSTMBuilder::CoupledLSTMBuilder(unsigned layer_count, unsigned input_size,
                                        unsigned hidden_dim, ParameterCollection& model)
@@ -144,7 +143,6 @@ void CoupledLSTMBuilder::set_dropout(float d, float d_h, float d_c) {
 }
 
 // ---- without
-// --------------------------------------------------------------------------------------
 
 FastLSTMBuilder::FastLSTMBuilder(unsigned layer_count, unsigned input_size, unsigned hidden_dim,
                                  ParameterCollection& model)
@@ -152,7 +150,6 @@ FastLSTMBuilder::FastLSTMBuilder(unsigned layer_count, unsigned input_size, unsi
                           model) {}
 
 // ---- with all layers in the output
-// ----------------------------------------------------------------
 
 DeepLSTMBuilder::DeepLSTMBuilder(unsigned layer_count, unsigned input_size, unsigned hidden_dim,
                                  ParameterCollection& model)

@@ -1,5 +1,5 @@
-// A program as users write them: C++17, both namespaces open, literals of any type. What must
-// compile is most of the test; that it runs shows that the overloads chosen are the right ones.
+// A program as users write them: C++17, both namespaces open, literals of any type. Most of the
+// test is that it compiles. The values show that overload resolution chose the right functions.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ using namespace dynet;
 
 static_assert(__cplusplus < 202002L, "this file is compiled as C++17");
 
-// Worse matches than the library's functions, visible wherever those are.
+// Worse matches than the library's functions, visible beside them everywhere.
 template <class T>
 T square(const T& x) {
   return x * x;
@@ -42,7 +42,7 @@ class Cpp17 : public testing::Test {
         x(input(cg, {4}, {0.1F, 0.2F, 0.3F, 0.4F})),
         y(input(cg, {4}, {1.F, 2.F, 3.F, 4.F})),
         v{x, y} {}
-  /// Values of both, one after the other.
+  /// Compares values, one after the other.
   static void expect_equal(const Expression& a, const Expression& b) {
     EXPECT_EQ(a.dim(), b.dim());
     EXPECT_EQ(as_vector(a.value()), as_vector(b.value()));
@@ -56,7 +56,7 @@ class Cpp17 : public testing::Test {
   vector<Expression> v;
 };
 
-// Programs write one index in braces; clang finds that odd.
+// Programs write one index in braces, and clang warns of that.
 #ifdef __clang__
 #pragma clang diagnostic ignored "-Wbraced-scalar-init"
 #endif

@@ -36,7 +36,6 @@ CRFBuilder::CRFBuilder(unsigned tags, ParameterCollection& model) : tags_(tags) 
 }
 
 // ---- constraints
-// ----------------------------------------------------------------------------------
 
 void CRFBuilder::check_tag(const char* call, unsigned tag) const {
   if (tag >= tags_) {
@@ -87,13 +86,12 @@ void CRFBuilder::check_allowed(const Expression& scores, const std::vector<unsig
 }
 
 // ---- graphs
-// ---------------------------------------------------------------------------------------
 
 void CRFBuilder::new_graph(ComputationGraph& cg, bool update) {
   detail::with_typed_allocation([&] {
     std::array<std::vector<float>, 3> masks = masks_;
     parameters_.new_graph(cg, update);
-    parameters_.graph = nullptr;  // until the scores are there, too
+    parameters_.graph = nullptr;  // until the scores are there too
     std::array<Expression, 3> scores;
     for (std::size_t i = 0; i < scores.size(); ++i) {
       scores[i] = parameters_[i];

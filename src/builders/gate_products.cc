@@ -8,7 +8,7 @@ namespace dynet::builders {
 
 template <unsigned kGates>
 std::array<Expression, kGates> gate_products(std::span<Expression> list, Where where) {
-  // A list that ends in the middle of a term is left for shapes() to refuse.
+  // shapes() refuses a list that ends in the middle of a term; so such a list is left as it is.
   for (std::size_t term = kGates; term + kGates <= list.size();
        term += GateProducts<kGates>::kTermArgs) {
     for (std::size_t g = 0; g < kGates; ++g) {

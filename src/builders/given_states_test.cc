@@ -1,5 +1,5 @@
-// States that a program gives to recurrent builders: what is wrong with one is said by the call
-// that gets it, and the builder is as before.
+// States that a program gives to recurrent builders: the call that gets a wrong state names the
+// mistake, and leaves the builder unchanged.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using builder_tests::Numbers;
 using builder_tests::numbers_of;
 using builder_tests::Owned;
 
-/// With an LSTM whose sums go through layer normalisation.
+/// All kinds, and an LSTM with layer normalisation of its sums.
 std::vector<Kind> all_kinds() {
   std::vector<Kind> all = builder_tests::kinds();
   Kind normalised = all[2];
@@ -30,10 +30,10 @@ std::vector<Kind> all_kinds() {
   return all;
 }
 
-/// What is wrong with a state is said where it is given, in the builder's words.
+/// Mistakes in a state are reported by the call that gets it, in the builder's words.
 class GivenStates : public builder_tests::RecurrentTest {
  protected:
-  /// The call throws `Error`: the builder's name, what was wrong, and the caller's line.
+  /// The call throws `Error`, with the builder's name, the mistake, and the caller's line.
   template <class Error, class Call>
   void refuses(const std::string& what, Call call) {
     const RNNPointer current = rnn.state();
@@ -58,13 +58,13 @@ class GivenStates : public builder_tests::RecurrentTest {
   std::vector<Expression> states(const Dim& shape) {
     return std::vector<Expression>(rnn.num_h0_components(), ones(cg, shape));
   }
-  /// It with another expression at a place.
+  /// A whole state with another expression in one place.
   std::vector<Expression> but(std::size_t place, const Expression& e) {
     std::vector<Expression> all = states({4});
     all[place] = e;
     return all;
   }
-  /// Begins, gives an initial state of some examples, and reads the first input.
+  /// Starts, gives an initial state of some examples, and reads the first input.
   void start_in_the_middle() {
     start();
     rnn.start_new_sequence(states({4}));
@@ -125,7 +125,7 @@ TEST_P(GivenStates, OfOtherNumbersOfExamplesAreRefused) {
   const Expression three = ones(cg, Dim({4}, 3));
   refuses<ShapeError>("h of layer 1 of the new state has 3 examples, and another part of it 2;",
                       [&] { rnn.set_h(0, {two, three}); });
-  rnn.set_h(0, {two, ones(cg, {4})});  // one for all
+  rnn.set_h(0, {two, ones(cg, {4})});  // one for all examples
   refuses<ShapeError>("x has 3 examples and the state 2; want equal numbers, or 1\n",
                       [&] { rnn.add_input(ones(cg, Dim({3}, 3))); });
   EXPECT_EQ(rnn.add_input(ones(cg, Dim({3}, 2))).dim().bd, 2U);

@@ -15,7 +15,7 @@ using builder_tests::numbers_of;
 using builder_tests::set_values;
 using builder_tests::step;
 
-/// One layer, an input of one number: it is dropped or doubled, at each step anew.
+/// One layer, an input of one number: each step draws anew whether to drop or to double it.
 TEST(GruDropout, IsDrawnAtEachStepForInputsAndOutput) {
   ParameterCollection model;
   GRUBuilder gru(1, 1, 3, model);

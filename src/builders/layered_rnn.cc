@@ -23,11 +23,11 @@ namespace detail {
 void StepMemory::keep(std::vector<std::vector<Expression>>& steps, std::size_t count) noexcept {
   try {
     spare_.reserve(spare_.size() + steps.size() - std::min(steps.size(), count));
-  } catch (const std::bad_alloc&) {  // the steps cannot be kept: their memory is given back
+  } catch (const std::bad_alloc&) {  // no room for the steps: their memory is given back
     steps.resize(std::min(steps.size(), count));
   }
   while (steps.size() > count) {
-    // A node of a tree that was never added has none.
+    // The states of a tree's node that was never added are empty.
     if (!steps.back().empty() && spare_.size() < spare_.capacity()) {
       spare_.push_back(std::move(steps.back()));
     }
@@ -48,7 +48,6 @@ std::vector<Expression> StepMemory::take(std::size_t size) {
 }  // namespace detail
 
 // ---- graphs and sequences
-// -------------------------------------------------------------------------
 
 void LayeredRNNBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
   builders::add_parameters(cg, update, params, param_vars);
@@ -90,7 +89,6 @@ void LayeredRNNBuilder::copy(const RNNBuilder& other) {
 }
 
 // ---- dropout
-// --------------------------------------------------------------------------------------
 
 void LayeredRNNBuilder::set_dropout(float d) { set_dropout(d, d); }
 
@@ -106,7 +104,7 @@ void LayeredRNNBuilder::disable_dropout() { set_dropout(0.0F); }
 void LayeredRNNBuilder::set_dropout_masks(unsigned batch_size) {
   const detail::LocatedGraph cg(graph(), user_where);
   const std::array rates{dropout_rate_h, cell_rate()};
-  dropout_masks_valid = false;  // until all are there
+  dropout_masks_valid = false;  // until all masks are there
   builders::draw_masks(cg, param_vars, hid, batch_size, dropout_rate,
                        std::span(rates).first(cell_rate() < 0.0F ? 1 : 2), masks);
   dropout_masks_valid = true;
@@ -118,9 +116,8 @@ Expression LayeredRNNBuilder::layer_input(unsigned layer, const Expression& belo
 }
 
 // ---- steps
-// ----------------------------------------------------------------------------------------
 
-/// All of the step or nothing.
+/// Adds the whole step or nothing.
 void LayeredRNNBuilder::push(std::vector<Expression>&& new_h, std::vector<Expression>&& new_c) {
   util::reserve_more(h, 1);
   util::reserve_more(c, has_cells() ? 1 : 0);
@@ -130,7 +127,7 @@ void LayeredRNNBuilder::push(std::vector<Expression>&& new_h, std::vector<Expres
   }
 }
 
-/// A matrix is left to the cells, some of which read its columns.
+/// Accepts any matrix: the cells check it, and some read its columns.
 void LayeredRNNBuilder::check_input(const Expression& x) const {
   const Dim& dim = builders::dim_of(x, user_where, [this] { return std::string(name()) + ": x"; });
   if (layers > 0 && (dim.nd > 2 || dim.rows() != input_dim)) {
@@ -150,8 +147,8 @@ unsigned LayeredRNNBuilder::check_state(const char* what, const Expression* cell
       layers, cell_states, hidden_states);
 }
 
-/// For a step whose shapes an operation refused, so that other steps need not look at them: throws
-/// where what the program gave does not fit, in words that it knows.
+/// Called after an operation refused a step, so that good steps need no checks. Throws, in the
+/// builder's words, if the program's input or state does not fit.
 void LayeredRNNBuilder::explain_failure(int prev, const Expression& x) const {
   const Dim& dim = x.dim();
   if (!builders::is_column(dim, input_dim)) {
@@ -178,7 +175,7 @@ void LayeredRNNBuilder::begin_steps(const Expression& x) {
 
 Expression LayeredRNNBuilder::add_input_impl(int prev, const Expression& x) {
   begin_steps(x);
-  detail::RepeatableDraws draws(x.pg);  // of this step alone: masks stay
+  detail::RepeatableDraws draws(x.pg);  // of this step alone; masks stay
   const bool cells_too = has_cells();
   const bool is_first = prev < 0 && !has_initial_state;
   const std::vector<Expression>& old_h = hidden(prev);
@@ -265,7 +262,6 @@ Expression LayeredRNNBuilder::set_s_impl(int prev, const std::vector<Expression>
 }
 
 // ---- states
-// ---------------------------------------------------------------------------------------
 
 const std::vector<Expression>& LayeredRNNBuilder::hidden(RNNPointer i) const {
   check_step(name(), i, h.size());

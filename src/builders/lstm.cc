@@ -19,8 +19,7 @@ namespace dynet {
 
 using builders::Affine;
 
-// ---- what the standard LSTMs share
-// ----------------------------------------------------------------
+// ---- shared by the standard LSTMs
 
 namespace {
 enum { kInputs, kRecurrent, kBias };
@@ -34,7 +33,7 @@ void StandardLSTMBuilder::add_normalisation(ParameterCollection& model) {
   std::vector<Parameter> ln;
   for (const unsigned size : {4 * hid, 4 * hid, hid}) {  // gain and bias of each norm
     for (const float value : {1.0F, 0.0F}) {
-      // In `model`, not local_model: model files of DyNet 2.1 have them there.
+      // In `model`, not local_model, because model files of DyNet 2.1 have them there.
       ln.push_back(model.add_parameters({size}, ParameterInitConst(value)));
       detail::ModelAccess::note_beside(local_model, ln.back());
     }
@@ -130,7 +129,6 @@ void StandardLSTMBuilder::copy(const RNNBuilder& other) {
 }
 
 // ---- vanilla
-// --------------------------------------------------------------------------------------
 
 VanillaLSTMBuilder::VanillaLSTMBuilder(unsigned layer_count, unsigned input_size,
                                        unsigned hidden_dim, ParameterCollection& model,
@@ -146,7 +144,6 @@ VanillaLSTMBuilder::VanillaLSTMBuilder(unsigned layer_count, unsigned input_size
 }
 
 // ---- sparse
-// ---------------------------------------------------------------------------------------
 
 namespace {
 
@@ -154,11 +151,11 @@ enum { kInputsMask = 3, kRecurrentMask };
 
 /// An element of a matrix that may be held at 0.
 struct Weight {
-  float size;            ///< absolute value, 0 where it is held already
+  float size;            ///< absolute value; 0 if already held
   std::size_t position;  ///< in all matrices, one after the other
 };
 
-/// Absolute values of a matrix where its mask is not 0, appended.
+/// Appends the absolute values of the elements whose mask is not 0.
 void append_weights(const Parameter& matrix, const Parameter& mask, std::vector<Weight>& to) {
   const std::vector<float> values = as_vector(matrix.get_storage().values);
   const std::vector<float> kept = as_vector(mask.get_storage().values);
@@ -176,7 +173,7 @@ SparseLSTMBuilder::SparseLSTMBuilder(unsigned layer_count, unsigned input_size, 
   local_model = model.add_subcollection("vanilla-lstm-builder");
   for (unsigned layer = 0; layer < layers; ++layer) {
     const unsigned in = layer == 0 ? input_dim : hid;
-    std::vector<Parameter> ps(5);  // in another order than they are made
+    std::vector<Parameter> ps(5);  // in another order than the order of making
     ps[kInputs] = local_model.add_parameters({all_gates, in});
     ps[kRecurrent] = local_model.add_parameters({all_gates, hid});
     ps[kInputsMask] = local_model.add_parameters({all_gates, in}, ParameterInitConst(1.0F));
@@ -225,7 +222,6 @@ void SparseLSTMBuilder::set_sparsity(float percent) {
 }
 
 // ---- compact
-// --------------------------------------------------------------------------------------
 
 CompactVanillaLSTMBuilder::CompactVanillaLSTMBuilder(unsigned layer_count, unsigned input_size,
                                                      unsigned hidden_dim,
@@ -254,7 +250,7 @@ void CompactVanillaLSTMBuilder::start_new_sequence_impl(const std::vector<Expres
     return;
   }
   detail::RepeatableDraws draws(layers == 0 ? nullptr : param_vars[0][0].pg);
-  if (noisy_.empty()) {  // those in use, and memory for the next ones
+  if (noisy_.empty()) {  // matrices in use, and memory for the next ones
     std::vector<std::vector<Expression>> both(param_vars);
     both.resize(std::size_t{2} * layers);
     noisy_ = std::move(both);

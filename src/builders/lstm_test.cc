@@ -54,7 +54,7 @@ TEST(VanillaLstm, StepsThatAreNotThere) {
   EXPECT_EQ(error(), "RNNBuilder: step 7 of 1; want -1 to 0");
 }
 
-// DyNet 2.1 draws masks for cells only where others are drawn.
+// DyNet 2.1 draws masks for cells only together with other masks.
 TEST(CoupledLstm, MasksForCellsAlone) {
   ParameterCollection model;
   CoupledLSTMBuilder lstm(1, 3, 4, model);
@@ -75,7 +75,7 @@ TEST(CoupledLstm, MasksForCellsAlone) {
   EXPECT_EQ(numbers_of(lstm.masks[0][0]), Numbers(3, 1.0));
 }
 
-/// A first step, which draws them, may be tried and taken back.
+/// A first step, which draws the masks, may be tried and taken back.
 TEST(VanillaLstm, MasksAfterARevert) {
   ParameterCollection model;
   VanillaLSTMBuilder lstm(2, 3, 4, model);
@@ -197,7 +197,7 @@ TEST_F(SparseLstm, HoldsTheSmallestElementsOfAllMatricesAtZero) {
   for (const auto& ps : lstm.params) {
     matrices.insert(matrices.end(), ps.begin(), ps.begin() + 2);
   }
-  // Absolute values 1, 2, 3, ... over 48 + 64 + 64 + 64 elements, in an order that is not theirs.
+  // Absolute values 1, 2, 3, ... over 48 + 64 + 64 + 64 elements, in shuffled order.
   const std::size_t total = 240;
   std::size_t next = 0;
   for (Parameter& m : matrices) {
@@ -229,7 +229,7 @@ TEST_F(SparseLstm, WhatIsHeldStaysFirstAndOthersComeBack) {
   lstm.set_sparsity(0.5F);
   const Numbers half = zeros_of(lstm.params[1][4]);
   EXPECT_NE(output(), whole);
-  // Elements that are held count as 0, however large they become.
+  // Held elements count as 0, however large they become.
   lstm.params[1][1].set_value(std::vector<float>(64, 100.0F));
   lstm.set_sparsity(0.5F);
   EXPECT_EQ(zeros_of(lstm.params[1][4]), half);
@@ -286,7 +286,7 @@ TEST(CompactLstm, NoiseOnTheMatricesOncePerSequence) {
   }
   lstm.set_weightnoise(0.0F);
   EXPECT_EQ(two_steps(), plain);
-  // Gradients arrive at the matrices.
+  // Gradients reach the matrices.
   lstm.set_weightnoise(0.1F);
   lstm.start_new_sequence();
   cg.backward(squared_norm(lstm.add_input(x)));

@@ -13,7 +13,7 @@ namespace dynet {
 
 namespace {
 
-// Places in `params` and `lparams`, which are not in the order in which they are made.
+// Places in `params` and `lparams`, which differ from the order of making.
 enum Matrix : std::size_t { kX2i, kBi, kX2f, kBf, kX2o, kBo, kX2c, kBc, kMatrices };
 enum Table : std::size_t { kH2i, kH2f, kH2o, kH2c, kC2i, kC2f, kC2o, kTables };
 
@@ -97,7 +97,7 @@ LayeredTreeBuilder::LayerState NaryTreeLSTMBuilder::add_layer(
     const auto [i, o, g] = builders::gate_products<3>(terms_, user_where);
     return close_cell(i, g, o, children);
   }
-  // The fourth gate is what the forget gates of all children have from x.
+  // The fourth gate is the part of all children's forget gates that comes from x.
   terms_.assign({vars[kBi], vars[kBo], vars[kBc], forget_bias_[layer],  //
                  vars[kX2i], vars[kX2o], vars[kX2c], vars[kX2f], x});
   for (std::size_t j = 0; j < children.size(); ++j) {
@@ -111,7 +111,8 @@ LayeredTreeBuilder::LayerState NaryTreeLSTMBuilder::add_layer(
   return close_cell(i, g, o, children);
 }
 
-/// Fills `forget_`; two children's gates are one node, as they are sums over the same states.
+/// Fills `forget_`. One node has the gates of two children, because both are sums over the same
+/// states.
 void NaryTreeLSTMBuilder::add_forget_gates(unsigned layer, const Expression& of_x,
                                            const std::vector<LayerState>& children) {
   const std::vector<std::vector<Expression>>& tables = lparam_vars[layer];

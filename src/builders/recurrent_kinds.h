@@ -14,8 +14,7 @@ namespace dynet::builder_tests {
 
 using Owned = std::unique_ptr<LayeredRNNBuilder>;
 
-/// A class of builders, its formula, and the parameters of one layer in the order in which they are
-/// made.
+/// A class of builders, its formula, and the parameters of one layer in the order of making.
 struct Kind {
   const char* name;
   const char* collection;
@@ -77,7 +76,7 @@ inline std::vector<Kind> kinds() {
                             [](unsigned in) { return coupled_shapes(in == 4 ? 7 : in, 4); })};
 }
 
-/// Two layers of four over inputs of three.
+/// Two layers of four numbers over inputs of three.
 class RecurrentTest : public testing::TestWithParam<Kind> {
  protected:
   RecurrentTest()

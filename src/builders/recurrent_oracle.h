@@ -1,6 +1,7 @@
 #pragma once
 
-// Each recurrent builder once more: one step by its formula, as loops over numbers in double.
+// A second implementation of each recurrent builder: one step by its formula, in loops over
+// doubles.
 
 #include <cmath>
 #include <cstddef>
@@ -66,8 +67,7 @@ inline Numbers layer_norm(const Numbers& x, const Parameter& gain, const Paramet
 }
 
 // ---- one layer of one step
-// ------------------------------------------------------------------------
-// `x` and the hidden state of `before` have gone through their masks; `before` may be null.
+// `x` and the hidden state of `before` are masked already; `before` may be null.
 
 inline LayerNumbers layer_step(const SimpleRNNBuilder& b, std::size_t layer, const Numbers& x,
                                const LayerNumbers* before, const Masks& /*masks*/) {
@@ -98,7 +98,7 @@ inline LayerNumbers layer_step(const GRUBuilder& b, std::size_t layer, const Num
   return now;
 }
 
-/// x2i, h2i and bi as they are used.
+/// x2i, h2i and bi as the step uses them.
 inline std::vector<Numbers> weights_of(const StandardLSTMBuilder& b, std::size_t layer) {
   const auto& p = b.params[layer];
   return {numbers_of(p[0]), numbers_of(p[1]), numbers_of(p[2])};
@@ -148,7 +148,7 @@ inline LayerNumbers layer_step(const SparseLSTMBuilder& b, std::size_t layer, co
   return standard_step(b, weights_of(b, layer), layer, x, before);
 }
 
-/// What the output gate sees of the cell, where there is no mask for cells.
+/// The cell as the output gate reads it: masked, if there is a mask for cells.
 inline Numbers masked_cell(const Numbers& c, const Masks& masks, std::size_t layer) {
   return masks.empty() || masks[layer].size() < 3 ? c : times(c, masks[layer][2]);
 }
@@ -196,7 +196,6 @@ inline LayerNumbers layer_step(const DeepLSTMBuilder& b, std::size_t layer, cons
 }
 
 // ---- a step
-// ---------------------------------------------------------------------------------------
 
 inline Numbers read_by(const LayeredRNNBuilder& /*b*/, std::size_t /*layer*/, const Numbers& below,
                        const Numbers& /*x*/) {

@@ -1,5 +1,5 @@
-// What holds for every recurrent builder: its formula, states as values and as steps of a tree,
-// dropout masks, sharing, errors, and the parameters that model files have.
+// Properties of every recurrent builder: its formula, states as values and as steps of a tree,
+// dropout masks, sharing, errors, and the parameters in model files.
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST_P(Recurrent, FollowsTheFormula) {
   EXPECT_EQ(rnn.num_h0_components(), has_cells ? 4U : 2U);
 }
 
-/// As select_cols(e, {0}) gives it, for example.
+/// Such columns come from select_cols(e, {0}), for example.
 TEST_P(Recurrent, ReadsOneColumnAsAVector) {
   start();
   const Layers s1 = step(rnn, sample(0), {});
@@ -69,7 +69,7 @@ TEST_P(Recurrent, TakesAnInitialState) {
   expect_state(rnn.get_s(-1), s0);
   expect_near(numbers_of(rnn.add_input(in(sample(0)))), output(rnn, step(rnn, sample(0), s0)));
   EXPECT_THROW(rnn.start_new_sequence({in(s0[0].h)}), ValueError);
-  EXPECT_EQ(rnn.state(), 0);  // as it was
+  EXPECT_EQ(rnn.state(), 0);  // as before
   rnn.start_new_sequence();
   expect_near(numbers_of(rnn.add_input(in(sample(0)))), output(rnn, step(rnn, sample(0), {})));
 }
@@ -91,7 +91,7 @@ TEST_P(Recurrent, StepsFormATree) {
   rnn.rewind_one_step();
   EXPECT_EQ(rnn.state(), 0);
   expect_near(numbers_of(rnn.back()), output(rnn, s0));
-  expect_state(rnn.final_s(), s2);  // of the step added last
+  expect_state(rnn.final_s(), s2);  // of the last step
   expect_near(numbers_of(rnn.add_input(in(sample(3)))), output(rnn, step(rnn, sample(3), s0)));
   EXPECT_EQ(rnn.get_head(3), 0);
   expect_near(numbers_of(rnn.add_input(-1, in(sample(2)))), output(rnn, step(rnn, sample(2), {})));
@@ -162,7 +162,7 @@ TEST_P(Recurrent, TransduceIsAddInputStepByStep) {
   }
   rnn.start_new_sequence();
   const std::vector<Expression> first = rnn.transduce({xs[0]});
-  const std::vector<Expression> rest = rnn.transduce({xs[1], xs[2]});  // goes on
+  const std::vector<Expression> rest = rnn.transduce({xs[1], xs[2]});  // continues the sequence
   ASSERT_EQ(rest.size(), 2U);
   EXPECT_EQ(numbers_of(first[0]), by_steps[0]);
   EXPECT_EQ(numbers_of(rest[0]), by_steps[1]);

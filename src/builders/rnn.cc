@@ -16,7 +16,6 @@ using builders::check_rate;
 using builders::check_step;
 
 // ---- state machine
-// --------------------------------------------------------------------------------
 
 void RNNStateMachine::check(RNNOp op) const {
   const bool allowed = op == RNNOp::new_graph ||
@@ -37,13 +36,12 @@ void RNNStateMachine::transition(RNNOp op) {
 }
 
 // ---- the interface
-// --------------------------------------------------------------------------------
 
 RNNBuilder::~RNNBuilder() = default;
 
 void RNNBuilder::new_graph(ComputationGraph& cg, bool update) {
   sm_.check(RNNOp::new_graph);
-  sm_.reset();  // until all is there
+  sm_.reset();  // until all expressions are there
   detail::with_typed_allocation([&] { new_graph_impl(cg, update); });
   sm_.transition(RNNOp::new_graph);
 }
@@ -142,7 +140,7 @@ void RNNBuilder::rewind_one_step() {
 void RNNBuilder::forget_after(const RNNPointer& p) {
   const RNNPointer last = p;  // may be `cur` itself
   check_step("RNNBuilder", last, steps_.size());
-  const std::size_t count = static_cast<std::size_t>(last) + 1;  // -1: none
+  const std::size_t count = static_cast<std::size_t>(last) + 1;  // 0 for step -1
   if (forget_impl(count)) {
     steps_.resize(count);
     cur = last;
@@ -173,7 +171,6 @@ void RNNBuilder::set_dropout(float d) {
 void RNNBuilder::disable_dropout() { dropout_rate = 0.0F; }
 
 // ---- simple recurrent network
-// ---------------------------------------------------------------------
 
 namespace {
 namespace simple {

@@ -82,14 +82,14 @@ TEST_F(SimpleRnnValues, AuxiliaryInputGoesToEveryLayer) {
   EXPECT_EQ(rnn.state(), -1);
   const auto h2 = simple_step(rnn, sample(1), h1, &aux);
   expect_near(numbers_of(rnn.add_auxiliary_input(in(sample(1)), in(aux))), h2[1]);
-  // Steps keep their indices: the next ordinary one is number 2.
+  // Steps keep their indices: the next ordinary step is number 2.
   expect_near(numbers_of(rnn.add_input(1, in(sample(2)))), simple_step(rnn, sample(2), h2)[1]);
   EXPECT_EQ(rnn.state(), 2);
   SimpleRNNBuilder plain(1, 3, 4, model);
   plain.new_graph(cg);
   plain.start_new_sequence();
   EXPECT_THROW(plain.add_auxiliary_input(in(sample(0)), in(aux)), StateError);
-  // What fails leaves no step, and nothing of itself in the next one.
+  // A failed step adds nothing, and leaves no trace in the next one.
   EXPECT_THROW(rnn.add_auxiliary_input(in(sample(0)), in(sample(0))), ShapeError);
   expect_near(numbers_of(rnn.add_input(1, in(sample(2)))), simple_step(rnn, sample(2), h2)[1]);
   EXPECT_EQ(rnn.state(), 3);

@@ -14,15 +14,14 @@ namespace {
 
 constexpr const char* kSampled = "SampledSoftmaxBuilder";
 constexpr const char* kNoise = "NoiseDistribution";
-/// Added to the score of a draw that does not count: its exponential is 0.
+/// Added to the score of a draw that does not count, to make its exponential 0.
 constexpr float kNoDraw = -1e30F;
-/// ln(1 - p) stays finite.
+/// The largest probability with a finite ln(1 - p) in float.
 constexpr float kMostLikely = 1.0F - 0x1p-20F;
 
 }  // namespace
 
 // ---- noise
-// ----------------------------------------------------------------------------------------
 
 NoiseDistribution::NoiseDistribution(const std::vector<double>& counts, double alpha) {
   if (!(alpha >= 0.0 && alpha <= 1.0)) {
@@ -40,7 +39,7 @@ NoiseDistribution::NoiseDistribution(const std::vector<double>& counts, double a
     }
     all += std::pow(counts[word], alpha);
   }
-  // Vose's way to the table: columns with less than their share are filled up from those with more.
+  // Vose's method: columns above the average fill up columns below it.
   const std::size_t n = counts.size();
   std::vector<double> heights;
   std::vector<unsigned> low;
@@ -61,7 +60,7 @@ NoiseDistribution::NoiseDistribution(const std::vector<double>& counts, double a
       high.pop_back();
       low.push_back(from);
     }
-  }  // what is left over is full up to rounding
+  }  // the remaining columns are full up to rounding
 }
 
 double NoiseDistribution::log_probability(unsigned word) const {
@@ -81,7 +80,6 @@ unsigned NoiseDistribution::sample() const {
 }
 
 // ---- the builder
-// ----------------------------------------------------------------------------------
 
 SampledSoftmaxBuilder::SampledSoftmaxBuilder(unsigned rep_dim, const NoiseDistribution& noise,
                                              unsigned samples, SampledLoss loss,
@@ -124,7 +122,6 @@ Expression SampledSoftmaxBuilder::numbers(const Dim& shape, Where where) const {
 }
 
 // ---- exact
-// ----------------------------------------------------------------------------------------
 
 void SampledSoftmaxBuilder::enter_all(Where where) {
   if (all_.fit(in_)) {
@@ -159,7 +156,6 @@ unsigned SampledSoftmaxBuilder::draw(const Expression& rep, Where where) {
 }
 
 // ---- sampled
-// --------------------------------------------------------------------------------------
 
 void SampledSoftmaxBuilder::resample() {
   noise_in_ = {};
@@ -208,8 +204,8 @@ void SampledSoftmaxBuilder::enter_noise(Where where) {
   drawn_ = made;
 }
 
-/// Scores of the noise words less ln(k q) for each example; draws that are the word itself are out,
-/// but for NCE, whose noise is noise.
+/// Scores of the noise words less ln(k q) for each example. Draws of the word itself do not count,
+/// except with NCE, whose noise may be the word.
 Expression SampledSoftmaxBuilder::noise_scores(const Expression& rep,
                                                const std::vector<unsigned>& words, Where where) {
   const Expression scores = affine_transform({drawn_.b, drawn_.w, rep}, where);
@@ -232,7 +228,7 @@ Expression SampledSoftmaxBuilder::noise_scores(const Expression& rep,
   return detail::Located(scores, where) + numbers(shape, where);
 }
 
-/// Scores of the words, less what the loss takes off those of noise words; {1} for each example.
+/// Scores of the words, less the same correction as for noise words; {1} for each example.
 Expression SampledSoftmaxBuilder::word_scores(const Expression& rep,
                                               const std::vector<unsigned>& words, Where where) {
   Expression scores = dot_product(rows(p_w_, words, where), rep, where);
@@ -240,7 +236,7 @@ Expression SampledSoftmaxBuilder::word_scores(const Expression& rep,
     scores = detail::Located(scores, where) + rows(p_b_, words, where);
   }
   if (loss_ == SampledLoss::kSampledSoftmax) {
-    return scores;  // it is in the sum for certain
+    return scores;  // the word is in the sum for certain
   }
   const double log_k =
       loss_ == SampledLoss::kBlackOut ? 0.0 : std::log(static_cast<double>(noise_words_.size()));

@@ -22,7 +22,6 @@ constexpr unsigned kRep = 4;
 const std::vector<double> kCounts{9, 5, 5, 2, 1, 1};
 
 // ---- noise
-// ----------------------------------------------------------------------------------------
 
 TEST(NoiseDistribution, Probabilities) {
   const NoiseDistribution noise({1, 16, 81}, 0.75);
@@ -49,7 +48,6 @@ TEST(NoiseDistribution, Errors) {
 }
 
 // ---- losses
-// ---------------------------------------------------------------------------------------
 
 class SampledSoftmax : public ::testing::TestWithParam<SampledLoss> {
  protected:
@@ -116,7 +114,7 @@ TEST_P(SampledSoftmax, FollowsTheFormula) {
   const std::vector<std::vector<unsigned>> draws{{0, 3, 1, 0, 5}, {2}, {4, 4}};
   for (const std::vector<unsigned>& drawn : draws) {
     builder.set_noise(drawn);
-    for (unsigned word = 0; word < kCounts.size(); ++word) {  // some are among the drawn ones
+    for (unsigned word = 0; word < kCounts.size(); ++word) {  // some words are among the drawn ones
       const Expression loss = builder.sampled_loss(rep, word);
       EXPECT_EQ(loss.dim(), Dim({1}));
       EXPECT_EQ(builder.noise(), drawn);
@@ -169,7 +167,7 @@ TEST_P(SampledSoftmax, NoiseIsSharedByTheLossesOfAGraph) {
   });
 }
 
-/// Words that are drawn once in a thousand tests.
+/// Noise that a thousand tests draw about once.
 const std::vector<unsigned> kRareNoise{5, 5, 4, 5, 4};
 
 TEST_P(SampledSoftmax, NoiseThatWasGivenGivesWayToResample) {
@@ -189,7 +187,7 @@ TEST_P(SampledSoftmax, NoiseThatWasGivenGivesWayToResample) {
 TEST_P(SampledSoftmax, NoiseThatWasGivenIsOfItsGraph) {
   EXPECT_THROW(builder.set_noise(kRareNoise), StateError);
   builder.new_graph(cg);
-  builder.set_noise(kRareNoise);  // and no loss in this graph
+  builder.set_noise(kRareNoise);  // and make no loss in this graph
   ComputationGraph other;
   builder.new_graph(other);
   builder.sampled_loss(ones(other, {kRep}), 2);
@@ -214,13 +212,13 @@ TEST_P(SampledSoftmax, NoiseStaysInItsGraph) {
     const std::vector<unsigned> noise_words = builder.noise();
     cg.revert();
     EXPECT_EQ(numbers_of(builder.sampled_loss(rep, 2)), wanted);
-    builder.new_graph(cg, false);  // its nodes are others now, but not the words
+    builder.new_graph(cg, false);  // new nodes, but the same words
     EXPECT_EQ(numbers_of(builder.sampled_loss(rep, 2)), wanted);
     EXPECT_EQ(builder.noise(), noise_words);
   }
 }
 
-/// Also where no node of those that were there when it was given or drawn is left.
+/// Even if reverts remove all nodes from before the noise was given or drawn.
 TEST_P(SampledSoftmax, NoiseStaysThroughReverts) {
   for (const bool is_given : {true, false}) {
     for (const bool is_empty : {true, false}) {
@@ -237,7 +235,7 @@ TEST_P(SampledSoftmax, NoiseStaysThroughReverts) {
         builder.sampled_loss(rep, 2);
       }
       const std::vector<unsigned> noise_words = is_given ? kRareNoise : builder.noise();
-      for (int i = 0; i < 5; ++i) {  // that others are drawn by chance is not likely
+      for (int i = 0; i < 5; ++i) {  // other words by chance are unlikely
         cg.revert();
         cg.checkpoint();
         builder.new_graph(cg, i % 2 == 1);

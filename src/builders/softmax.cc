@@ -1,4 +1,4 @@
-// One choice, and the softmax that is one.
+// One choice, and the plain softmax, which is one choice.
 
 #include <algorithm>
 #include <cmath>
@@ -56,7 +56,7 @@ unsigned draw_index(const std::vector<double>& scores) {
       break;
     }
   }
-  return static_cast<unsigned>(last);  // rand01() rounds up to 1 once in a while
+  return static_cast<unsigned>(last);  // rand01() sometimes rounds up to 1
 }
 
 }  // namespace builders
@@ -166,8 +166,7 @@ unsigned Choice::draw(const InGraph& in, const Expression& x, Where where) const
   return builders::draw_index(z);
 }
 
-// ---- what they share
-// ------------------------------------------------------------------------------
+// ---- shared by all
 
 void LossesByExample::clear() {
   whole_.clear();
@@ -213,7 +212,7 @@ const InGraph& CheckedSoftmaxBuilder::ready(const char* call, const Expression& 
     throw GraphError(std::string(name()) + ": " + call +
                      " with a node of another graph than the one that new_graph was given");
   }
-  if (d.example_elements() != d.rows()) {  // its size is for the product to check
+  if (d.example_elements() != d.rows()) {  // the product checks the size
     throw ShapeError(std::string(name()) + ": " + call + ": rep is " + to_string(d) +
                      "; want a vector");
   }
@@ -253,7 +252,7 @@ unsigned CheckedSoftmaxBuilder::sample(const Expression& rep, Where where) {
     throw ShapeError(std::string(name()) + ": sample: rep is " + to_string(rep.dim()) +
                      "; want one example");
   }
-  const std::mt19937 before = *rndeng;  // a choice below another one may fail
+  const std::mt19937 before = *rndeng;  // a later choice may fail
   try {
     return detail::with_typed_allocation([&] { return draw(rep, where); });
   } catch (...) {
@@ -275,7 +274,6 @@ Expression CheckedSoftmaxBuilder::full_log_distribution(const Expression& rep, W
 }  // namespace detail
 
 // ---- the plain softmax
-// ----------------------------------------------------------------------------
 
 StandardSoftmaxBuilder::StandardSoftmaxBuilder(unsigned rep_dim, unsigned num_classes,
                                                ParameterCollection& pc, bool bias) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the tests of softmax builders share: choices by hand, as loops over numbers in double.
+// Choices by hand, as loops over doubles, for the tests of softmax builders.
 
 #include <cmath>
 #include <cstddef>
@@ -32,7 +32,7 @@ inline double sum_of_probabilities(const Numbers& logs) {
   return all;
 }
 
-/// ln p of a choice whose parameters are the n-th and the next one.
+/// ln p of a choice whose parameters have the numbers n and n + 1.
 inline Numbers choice(const ParameterCollection& model, std::size_t n, const Numbers& x) {
   const auto& p = model.parameters_list();
   return log_softmax_of(scores(*p[n], *p[n + 1], x));

@@ -37,7 +37,6 @@ class File {
 };
 
 // ---- the formulas by hand
-// -------------------------------------------------------------------------
 
 const char* const kClasses =
     "noun cat\n"
@@ -65,8 +64,8 @@ const char* const kPaths =
     "0 c\tsix\n"
     "1 x z\tseven";
 
-/// ln p of one, ..., seven. The choices: 0 or 1; below 0 a, b or c; in b three words; below 1 only
-/// x; below x y or z.
+/// ln p of one, ..., seven. The choices: 0 or 1; below 0 a, b or c; below b three words; below 1
+/// only x; below x y or z.
 Numbers hierarchical(const ParameterCollection& model, const Numbers& x) {
   const auto& p = model.parameters_list();
   const double top = sigma(scores(*p[0], *p[1], x)[0]);
@@ -96,7 +95,7 @@ struct Hierarchical {
   }
 };
 
-/// A word without a class comes first in the dictionary, another one last.
+/// The dictionary's first word and its last word have no class.
 template <class Kind>
 class TreeSoftmax : public ::testing::Test {
  protected:
@@ -188,7 +187,7 @@ TYPED_TEST(TreeSoftmax, EachGraphAnew) {
 TYPED_TEST(TreeSoftmax, AddsParametersThatAreNeeded) {
   this->builder.new_graph(this->cg);
   const Expression rep = input(this->cg, {kRep}, sample_input(kRep, 1));
-  this->builder.neg_log_softmax(rep, 2);  // in either file a choice, of two, is left out
+  this->builder.neg_log_softmax(rep, 2);  // both files leave out a choice of two
   const std::size_t nodes = this->cg.nodes.size();
   this->builder.neg_log_softmax(rep, 2);
   const std::size_t again = this->cg.nodes.size();
@@ -266,7 +265,6 @@ TYPED_TEST(TreeSoftmax, ErrorsOfCalls) {
 }
 
 // ---- parameters
-// -----------------------------------------------------------------------------------
 
 TEST(ClassFactoredSoftmax, ParametersOfModelFiles) {
   const File file(kClasses);
@@ -475,9 +473,8 @@ TEST(StandardSoftmax, FollowsTheFormulas) {
 }
 
 // ---- damaged files
-// --------------------------------------------------------------------------------
 
-/// What is said of a file's text, behind its name.
+/// The message about a file's text, behind the file's name.
 template <class Builder>
 std::string refusal(const std::string& text, Dict& words) {
   const File file(text);
@@ -508,7 +505,7 @@ TEST(ClusterFiles, MayBeginWithTheMarkOfUtf8) {
   ParameterCollection model;
   const ClassFactoredSoftmaxBuilder builder(kRep, file.name(), words, model);
   EXPECT_EQ(words.get_words(), (std::vector<std::string>{"a", "b", "c"}));
-  EXPECT_EQ(model.parameters_list()[0]->dim, Dim({2, kRep}));  // of two classes
+  EXPECT_EQ(model.parameters_list()[0]->dim, Dim({2, kRep}));  // two classes
 }
 
 TEST(ClusterFiles, DamageIsNamedWithItsLine) {
@@ -550,7 +547,7 @@ TEST(ClusterFiles, FrozenDictionaries) {
   expect_refusal<Classes>("a x\nb z\n", ":2: 'z' is not in the dictionary, which is frozen", words);
   words.set_unk("<unk>");
   expect_refusal<Classes>("a x\nb z\nb zz\nc y\n", ":2: class 'b' is empty", words);
-  // Unknown words are left out where others remain.
+  // Unknown words are left out if other words remain.
   const File file("a z\na x\nb zz\na zzz\nb y\n");
   ParameterCollection model;
   Classes builder(kRep, file.name(), words, model);

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the builders' tests share: the formulas in double, by hand.
+// The formulas in double, by hand, for the tests of builders.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ inline Numbers numbers_of(const Tensor& t) {
 inline Numbers numbers_of(const Expression& e) { return numbers_of(e.value()); }
 inline Numbers numbers_of(const Parameter& p) { return numbers_of(p.get_storage().values); }
 
-/// Values of every parameter by a formula, biases included: none is zero, no two are alike.
+/// Gives every parameter, biases included, values by a formula: no zeros, no two alike.
 inline void set_values(ParameterCollection& model) {
   int k = 0;
   for (const auto& p : model.parameters_list()) {
@@ -42,7 +42,7 @@ inline std::vector<float> sample_input(std::size_t n, double start) {
   return v;
 }
 
-/// What sample_input gives, as the oracles take it.
+/// The numbers of sample_input, in the type of the oracles.
 inline Numbers sample(double start, std::size_t n = 3) {
   const auto v = sample_input(n, start);
   return {v.begin(), v.end()};

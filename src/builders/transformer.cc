@@ -20,11 +20,10 @@ using builders::check_lengths;
 namespace detail {
 
 // ---- a layer
-// --------------------------------------------------------------------------------------
 
 namespace {
 
-/// Parameters of a layer; those of a normalisation are its gain and its shift.
+/// Parameters of a layer; a normalisation has a gain and a shift.
 enum : std::uint8_t { kW1, kB1, kW2, kB2, kSelfNorm, kFeedNorm = 6, kMemoryNorm = 8 };
 
 void add_norm(BuilderParameters& to, unsigned dim, const std::string& prefix) {
@@ -120,7 +119,6 @@ Expression TransformerLayer::decode(const Expression& x, const Dim& like, Attent
 }
 
 // ---- layers one above the other
-// -------------------------------------------------------------------
 
 TransformerStack::TransformerStack(const char* builder, const char* collection, const char* layer,
                                    unsigned layers, unsigned dim, unsigned heads,
@@ -187,7 +185,6 @@ Expression TransformerStack::normalised(const Expression& x, Where where) const 
 }  // namespace detail
 
 // ---- encoder
-// --------------------------------------------------------------------------------------
 
 namespace {
 TransformerOptions without_memory(TransformerOptions options) {
@@ -223,7 +220,6 @@ Expression TransformerEncoderBuilder::encode(const Expression& x,
 }
 
 // ---- decoder
-// --------------------------------------------------------------------------------------
 
 TransformerDecoderBuilder::TransformerDecoderBuilder(unsigned layers, unsigned dim, unsigned heads,
                                                      unsigned hidden_dim,
@@ -314,7 +310,7 @@ TransformerState TransformerDecoderBuilder::checked_step(const TransformerState&
   const unsigned examples = check_state(state, x, where);
   detail::RepeatableDraws draws(x.pg);
   TransformerState next = state;
-  // As many examples in all layers, so that the next step finds them so.
+  // Equal numbers of examples in all layers, because the next step requires it.
   const bool stands_for_all = x.dim().bd != examples;
   const Expression all =
       stands_for_all ? pick_batch_elems(x, std::vector<unsigned>(examples, 0), where) : x;
@@ -330,19 +326,18 @@ TransformerState TransformerDecoderBuilder::checked_step(const TransformerState&
 }
 
 // ---- positions
-// ------------------------------------------------------------------------------------
 
 PositionalEncoding::~PositionalEncoding() = default;
 
 namespace {
-/// The shape of the x that was given to `call`, after checks.
+/// The shape of x, the argument of `call`, after checks.
 const Dim& given_shape(const char* call, const Expression& x, unsigned dim, Where where) {
   const Dim& d = builders::dim_of(x, where, [call] { return std::string(call); });
   check_columns(std::string(call) + ": ", "x is", x, dim);
   return d;
 }
 
-/// x with its positions as a batch plus `encoding`, likewise, in the form of x.
+/// x + `encoding`, both as batches of positions, in the form of x.
 Expression plus(const Expression& x, const Expression& encoding, Where where) {
   return as_columns(detail::Located(as_batch(x, where), where) + encoding, x.dim(), where);
 }

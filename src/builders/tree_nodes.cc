@@ -12,7 +12,6 @@
 namespace dynet {
 
 // ---- the interface
-// --------------------------------------------------------------------------------
 
 namespace {
 
@@ -46,7 +45,6 @@ Expression detail::TreeCallsWithoutLine::add_input(int id, std::vector<int> chil
 }
 
 // ---- nodes
-// ----------------------------------------------------------------------------------------
 
 namespace {
 
@@ -61,7 +59,7 @@ std::string to_last(std::size_t size) {
 }  // namespace
 
 void TreeNodesBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
-  is_reading_ = false;  // first: what follows may fail
+  is_reading_ = false;  // first, because a later line may fail
   enter_graph(cg, update);
 }
 
@@ -181,7 +179,6 @@ Expression TreeNodesBuilder::add_checked(int id, const std::vector<int>& childre
 }
 
 // ---- states
-// ---------------------------------------------------------------------------------------
 
 const std::vector<Expression>& TreeNodesBuilder::state_of(
     const std::vector<std::vector<Expression>>& of, const std::vector<Expression>& initial,
@@ -216,7 +213,6 @@ std::vector<Expression> TreeNodesBuilder::get_s(RNNPointer i) const {
 }
 
 // ---- layers over the children's layers
-// ------------------------------------------------------------
 
 void LayeredTreeBuilder::enter_graph(ComputationGraph& cg, bool update) {
   builders::add_parameters(cg, update, params, param_vars);
@@ -252,7 +248,7 @@ void LayeredTreeBuilder::disable_dropout() { set_dropout(0.0F); }
 
 void LayeredTreeBuilder::set_dropout_masks(unsigned batch_size) {
   const detail::LocatedGraph cg(builders::graph_of(name(), param_vars), user_where);
-  dropout_masks_valid = false;  // until all are there
+  dropout_masks_valid = false;  // until all masks are there
   builders::draw_masks(cg, param_vars, hid, batch_size, dropout_rate, {&dropout_rate_h, 1}, masks);
   dropout_masks_valid = true;
 }

@@ -1,5 +1,5 @@
-// What holds for every builder of trees with any number of children: its formula, states by node,
-// any order, dropout masks, sharing, errors, and the parameters that model files have.
+// Properties of every builder of trees with any number of children: its formula, states by node,
+// any order, dropout masks, sharing, errors, and the parameters in model files.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ using Owned = std::unique_ptr<TreeNodesBuilder>;
 struct Kind {
   const char* name;
   const char* collection;
-  unsigned in;  ///< over states of four
+  unsigned in;  ///< states have four numbers
   Owned (*make)(unsigned layers, unsigned in, unsigned hidden, ParameterCollection& model);
   Owned (*make_empty)();
   void (*assign)(const TreeNodesBuilder& from, TreeNodesBuilder& to);
@@ -71,7 +71,7 @@ std::vector<Kind> kinds() {
                                              make<BidirectionalTreeLSTMBuilder>)};
 }
 
-/// Values of everything by a formula, tables included: none is zero, no two are alike.
+/// Gives every parameter and table values by a formula: no zeros, no two alike.
 void set_values(ParameterCollection& model) {
   builder_tests::set_values(model);
   double start = 2.0;
@@ -89,7 +89,7 @@ void set_values(ParameterCollection& model) {
 /// Nodes with no, one, two, three and five children.
 const std::vector<std::vector<int>> kTree{{}, {}, {}, {0, 1}, {2}, {3, 1, 4}, {5, 0, 2, 1, 3}};
 
-/// Two layers of four.
+/// Two layers of four numbers.
 class Trees : public ::testing::TestWithParam<Kind> {
  protected:
   Trees()
@@ -142,7 +142,7 @@ class Trees : public ::testing::TestWithParam<Kind> {
       expect_state(tree.get_s(static_cast<int>(id)), want[id]);
     }
   }
-  /// The text of what `call` throws.
+  /// The text of the error that `call` throws.
   template <class E>
   std::string text_of(const std::function<void()>& call) {
     try {
@@ -203,7 +203,7 @@ TEST_P(Trees, ALeafReadsTheInitialState) {
   add_all();
   expect_tree(by_hand(initial));
   EXPECT_THROW(tree.start_new_sequence({given[0]}), ValueError);
-  expect_tree(by_hand(initial));  // as it was
+  expect_tree(by_hand(initial));  // as before
   tree.start_new_sequence();
   add_all();
   expect_tree(by_hand());
@@ -249,7 +249,7 @@ TEST_P(Trees, AnyOrderOnceTheirNumberIsKnown) {
   }
   add(0);
   add(1);
-  tree.set_num_elements(7);  // goes on
+  tree.set_num_elements(7);  // more nodes
   for (const int id : {2, 4, 3, 5, 6}) {
     add(id);
   }
@@ -284,7 +284,7 @@ TEST_P(Trees, PlacesThatAreWrong) {
   says(0, {}, "was added before");
   says(2, {1}, "child 1 is not there");
   add(1);
-  expect_near(numbers_of(tree.back()), by_hand()[1].back().h);  // as if nothing had been
+  expect_near(numbers_of(tree.back()), by_hand()[1].back().h);  // as if nothing had failed
   tree.new_graph(cg);
   EXPECT_THROW(add(2), StateError);
   const Owned empty = GetParam().make_empty();
@@ -427,7 +427,6 @@ TEST_P(Trees, StepsOfSequencesHaveNoMeaning) {
 }
 
 // ---- parameters
-// -----------------------------------------------------------------------------------
 
 std::vector<std::string> all_names(const ParameterCollection& model) {
   std::vector<std::string> names;
@@ -513,7 +512,7 @@ TEST(SequencesOfChildren, NamesOrderAndSizes) {
   EXPECT_EQ(all_names(model).size(), 21U);
 }
 
-/// DyNet's own tests make one. What it cannot do are nodes with children.
+/// DyNet's own tests make such a builder. It cannot have nodes with children.
 template <class Builder>
 void expect_leaves_alone(Builder builder) {
   ComputationGraph cg;
@@ -552,7 +551,7 @@ TEST(TreeGru, OverOneChildIsTheGruOfSequences) {
   }
 }
 
-/// A class of a program's own has to write little.
+/// A program's own class needs only a few functions.
 struct OwnTree : public TreeLSTMBuilder {
   Expression add_input(int /*id*/, std::vector<int> /*children*/, const Expression& x) override {
     return tanh(x);

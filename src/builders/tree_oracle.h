@@ -1,6 +1,6 @@
 #pragma once
 
-// Each builder of trees once more: one node by its formula, as loops over numbers in double.
+// A second implementation of each builder of trees: one node by its formula, in loops over doubles.
 
 #include <algorithm>
 #include <cmath>
@@ -29,7 +29,7 @@ inline Numbers sum_of_h(const States& children) {
   return sum;
 }
 
-/// c and h from the gates before the logistic function, and what is kept of the children's cells.
+/// c and h, from the gates before the logistic function and from the kept share of the cells.
 inline LayerNumbers close_cell(const Numbers& i, const Numbers& g, const Numbers& o,
                                const Numbers& kept) {
   LayerNumbers s;
@@ -103,7 +103,7 @@ inline LayerNumbers layer_node(const TreeGRUBuilder& b, std::size_t layer, const
   return s;
 }
 
-/// `initial`: empty, or what a leaf has as its only child.
+/// `initial`: empty, or the only child of a leaf.
 template <class Builder>
 Layers node(const Builder& b, const Numbers& x, Nodes children, const Layers& initial,
             const Masks& masks) {

@@ -13,7 +13,7 @@ namespace dynet {
 
 namespace {
 
-/// ShapeError where there are children that cannot be read as inputs.
+/// ShapeError if some children cannot be read as inputs.
 void check_readable(const TreeNodesBuilder& builder, const std::vector<int>& children,
                     Where where) {
   if (!children.empty() && builder.input_dim != builder.hid) {
@@ -27,7 +27,6 @@ void check_readable(const TreeNodesBuilder& builder, const std::vector<int>& chi
 }  // namespace
 
 // ---- one direction
-// --------------------------------------------------------------------------------
 
 UnidirectionalTreeLSTMBuilder::UnidirectionalTreeLSTMBuilder(unsigned layer_count,
                                                              unsigned input_size,
@@ -64,7 +63,6 @@ void UnidirectionalTreeLSTMBuilder::add_node(const std::vector<int>& children, c
 }
 
 // ---- both directions
-// ------------------------------------------------------------------------------
 
 BidirectionalTreeLSTMBuilder::BidirectionalTreeLSTMBuilder(unsigned layer_count,
                                                            unsigned input_size, unsigned hidden_dim,
@@ -92,7 +90,8 @@ unsigned BidirectionalTreeLSTMBuilder::num_h0_components() const {
 }
 void BidirectionalTreeLSTMBuilder::copy(const RNNBuilder& other) {
   const BidirectionalTreeLSTMBuilder& same = builders::check_kind(*this, other);
-  fwd_node_builder.copy(same.fwd_node_builder);  // which refuses what the other one would
+  fwd_node_builder.copy(same.fwd_node_builder);  // refuses every builder that the next line would
+                                                 // refuse
   rev_node_builder.copy(same.rev_node_builder);
 }
 void BidirectionalTreeLSTMBuilder::enter_graph(ComputationGraph& cg, bool update) {

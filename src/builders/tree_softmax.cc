@@ -17,7 +17,7 @@ namespace dynet {
 namespace detail {
 
 namespace {
-// What full_logits puts together begins with two constants.
+// The list that full_logits joins begins with two constants.
 enum : unsigned { kRowZero, kRowMissing, kFirstRow };
 constexpr float kMissing = -10000.0F;
 }  // namespace
@@ -45,7 +45,6 @@ void TreeSoftmaxBuilder::check_made(const char* call) const {
 }
 
 // ---- losses
-// ---------------------------------------------------------------------------------------
 
 void TreeSoftmaxBuilder::check_words(const std::vector<unsigned>& words) const {
   builders::check_word_ids(name(), words, paths_.size());
@@ -78,7 +77,7 @@ Expression TreeSoftmaxBuilder::losses(const Expression& rep, const std::vector<u
   return s.sums.add_up(in_, rep, where);
 }
 
-/// Adds the loss of one choice for the examples that come to it.
+/// Adds the loss of one choice, for the examples that reach it.
 void TreeSoftmaxBuilder::add_loss(const Range& range, const Expression& rep,
                                   const std::vector<unsigned>& words, Where where) {
   const Choice& choice = range.cluster->choice();
@@ -103,7 +102,7 @@ void TreeSoftmaxBuilder::add_loss(const Range& range, const Expression& rep,
   s.sums.add(loss, s.members, words.size());
 }
 
-/// Pushes the ranges of examples that go on to the same child.
+/// Pushes the ranges of examples that continue to the same child.
 void TreeSoftmaxBuilder::split(const Range& range, const std::vector<unsigned>& words) {
   if (range.cluster->num_children() == 0) {
     return;
@@ -129,9 +128,8 @@ unsigned TreeSoftmaxBuilder::draw(const Expression& rep, Where where) {
 }
 
 // ---- the whole distribution
-// -----------------------------------------------------------------------
 
-/// Says where the ln p of the steps to each word will be.
+/// The rows that will hold the ln p of the steps to each word.
 struct TreeSoftmaxBuilder::Layout {
   std::vector<std::vector<unsigned>> rows;
   std::vector<unsigned> above;  ///< rows of the steps so far
@@ -175,7 +173,7 @@ std::vector<std::vector<unsigned>> TreeSoftmaxBuilder::all_rows() const {
   return std::move(layout.rows);
 }
 
-/// The ln p of the outcomes of this choice and of those below, in the order of lay_out.
+/// The ln p of the outcomes of this choice and the choices below, in the order of lay_out.
 void TreeSoftmaxBuilder::add_parts(const Cluster& cluster, const Expression& rep, Where where) {
   if (cluster.choice().outcomes() > 1) {
     scratch_.parts.push_back(cluster.choice().log_probabilities(in_, rep, where));
@@ -209,7 +207,6 @@ Expression TreeSoftmaxBuilder::scores_of_all(const Expression& rep, Where where)
 }  // namespace detail
 
 // ---- two steps
-// ------------------------------------------------------------------------------------
 
 ClassFactoredSoftmaxBuilder::ClassFactoredSoftmaxBuilder(unsigned rep_dim,
                                                          const std::string& cluster_file,
@@ -230,7 +227,7 @@ ClassFactoredSoftmaxBuilder::ClassFactoredSoftmaxBuilder(unsigned rep_dim, std::
 
 void ClassFactoredSoftmaxBuilder::make_choices(ParameterCollection& pc, bool bias) {
   local_model = pc.add_subcollection("class-factored-softmax-builder");
-  // Model files have the classes' scores for a single class as well.
+  // Model files have the scores of the classes even for a single class.
   using detail::Choice;
   root_.set_choice(
       Choice(Choice::Kind::kSoftmax, root_.num_outcomes(), rep_dim_, bias, local_model));
@@ -274,7 +271,6 @@ void ClassFactoredSoftmaxBuilder::initialize_expressions(Where where) {
 }
 
 // ---- many steps
-// -----------------------------------------------------------------------------------
 
 HierarchicalSoftmaxBuilder::HierarchicalSoftmaxBuilder(unsigned rep_dim,
                                                        const std::string& cluster_file,

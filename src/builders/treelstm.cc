@@ -15,20 +15,20 @@ namespace {
 
 enum { kW, kGateBias, kU, kF1, kF2, kForgetBias };
 
-/// Range of Glorot's initialiser for a {rows,cols} matrix that stands stacked with others.
+/// Range of Glorot's initialiser for a {rows,cols} matrix that is stacked with others.
 ParameterInitUniform glorot(unsigned rows, unsigned cols) {
   const double sum = static_cast<double>(rows) + static_cast<double>(cols);
   return ParameterInitUniform(static_cast<float>(std::sqrt(6.0 / sum)));
 }
 
-/// The builder's own collection, where `widest * hidden`, its largest extent, can be counted.
+/// The builder's own collection. SizeError if `widest * hidden`, its largest extent, is too large.
 ParameterCollection checked_subcollection(ParameterCollection& model, const char* builder,
                                           unsigned widest, unsigned hidden, const char* name) {
   static_cast<void>(builders::gate_rows(builder, widest, hidden));
   return model.add_subcollection(name);
 }
 
-/// IndexError where there is no such node before node `i`.
+/// IndexError if node `i` has no earlier node `child`.
 void check_child(int child, std::size_t i) {
   if (child < 0 || static_cast<std::size_t>(child) >= i) {
     throw IndexError("transduce: node " + std::to_string(i) + " has the child " +
@@ -37,7 +37,7 @@ void check_child(int child, std::size_t i) {
   }
 }
 
-/// ValueError where the lists do not fit together; IndexError.
+/// ValueError if the lists do not fit together; IndexError.
 void check_tree(std::size_t words, const std::vector<int>& left, const std::vector<int>& right) {
   if (left.size() != right.size()) {
     throw ValueError("transduce: " + std::to_string(left.size()) + " left and " +
@@ -64,7 +64,7 @@ BinaryTreeBuilder::~BinaryTreeBuilder() = default;
 
 void BinaryTreeBuilder::new_graph(ComputationGraph& cg, bool update) {
   const detail::LocatedGraph at(cg, Where());
-  std::vector<Expression> made = std::move(param_vars);  // all of them, or the builder has no graph
+  std::vector<Expression> made = std::move(param_vars);  // all nodes, or the builder has no graph
   param_vars.clear();
   made.clear();
   detail::with_typed_allocation([&] {
@@ -104,19 +104,19 @@ void BinaryTreeBuilder::check_ready(const char* name) const {
 
 namespace {
 
-/// What a program gave to add_input, and its name.
+/// An argument of add_input, and its name.
 struct Given {
   const char* name;
   const Expression* e;
 };
 
-/// The state that `add` adds. Operations look at their arguments: only where one refuses is it
-/// looked for what is unset or gone, which is told in the builder's words.
+/// The state that `add` adds. Operations check their arguments. Only after a refusal are unset and
+/// stale arguments looked for, and reported in the builder's words.
 template <class Add>
 TreeState state_of(const char* builder, std::initializer_list<Given> given, Where where, Add add) {
   try {
     return detail::with_typed_allocation(add);
-  } catch (const Error&) {  // to a cell an unset c is one that is absent
+  } catch (const Error&) {  // a cell takes an unset c for an absent one
     for (const Given& g : given) {
       static_cast<void>(builders::dim_of(
           *g.e, where, [&] { return std::string(builder) + ": add_input: " + g.name; }));

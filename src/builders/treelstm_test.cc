@@ -31,7 +31,7 @@ Numbers join(Numbers a, const Numbers& b) {
   return a;
 }
 
-/// `a` holds the pre-activations of i, o, u; `kept` what the children pass on.
+/// `a` holds the pre-activations of i, o, u; `kept` is the sum of the children's kept cells.
 State finish(const Numbers& a, Numbers kept) {
   const std::size_t n = kept.size();
   State s;
@@ -87,7 +87,7 @@ TEST(BinaryTreeLstm, ParametersAndTheirCount) {
   for (std::size_t i = 0; i < 6; ++i) {
     EXPECT_EQ(builder.params[i].dim(), wanted[i]) << i;
   }
-  // Each gate of U is a {128,256} matrix: its range is that of such a one.
+  // Each gate of U is a {128,256} matrix, and has the range of such a matrix.
   double largest = 0.0;
   for (const double v : numbers_of(builder.params[2])) {
     largest = std::max(largest, std::abs(v));
@@ -113,7 +113,7 @@ TEST(BinaryTreeLstm, Errors) {
   EXPECT_THROW(builder.add_input(ok, TreeState{}), StaleExpression);
 }
 
-/// Both ways of a builder, over two trees in one list: ((0 1) 3) and a word.
+/// Both ways to use a builder, over two trees in one list: ((0 1) 3) and a word.
 template <class Builder>
 void expect_tree_is_its_nodes(Builder& builder, unsigned input_dim) {
   ComputationGraph cg;
@@ -155,7 +155,7 @@ TEST(BinaryTrees, ListsThatAreNoTreeAddNothing) {
   EXPECT_THROW(builder.transduce({x}, {-1}, {-1, -1}), ValueError);
   EXPECT_THROW(builder.transduce({x, x}, {-1}, {-1}), ValueError);
   EXPECT_THROW(builder.transduce({}, {-1}, {-1}), ValueError);
-  for (const int child : {-2, -1, 1, 2}) {  // of node 1, which is no word
+  for (const int child : {-2, -1, 1, 2}) {  // of node 1, which is not a word
     EXPECT_THROW(builder.transduce({x}, {-1, child}, {-1, 0}), IndexError) << child;
     EXPECT_THROW(builder.transduce({x}, {-1, 0}, {-1, child}), IndexError) << child;
   }

@@ -1,5 +1,5 @@
-// An expression that a program never set, or whose node is gone, given to any builder: the error
-// names the builder and the call, or the argument, and has the program's line.
+// An expression that was never set, or whose node is gone, given to any builder: the error names
+// the builder and the call, or the argument, and has the program's line.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ class Unset : public ::testing::Test {
     ComputationGraph other;
     gone = ones(other, {4});
   }
-  /// `call` is made with an expression that is unset and with one whose graph is gone.
+  /// Makes `call` with an unset expression, and with one whose graph is gone.
   template <class Call>
   void refuses(const std::string& user, Call call) const {
     expect(user + ": the expression is unset", [&] { call(none); });
@@ -200,7 +200,7 @@ TEST_F(Unset, PositionsOfTransformers) {
   refuses("LearnedEncoding: add", [&](const Expression& e) { (void)learned.add(e, 0); });
 }
 
-/// The search is told of no line: it is the step's function that gave the expression.
+/// The search knows no line, because the expression comes from the step's function.
 TEST_F(Unset, LogProbabilitiesOfABeam) {
   try {
     static_cast<void>(beam_search(

@@ -1,23 +1,23 @@
 #pragma once
 
-// What cells are made of: operations of the library as parts of theirs, and the sums of their
+// The parts of cells: operations of the library inside a cell's operation, and the sums of the
 // gates.
 //
-// A cell computes the gates of a step and what they make of its state in one node. Its arguments
-// are
+// A cell computes, in one node, the gates of a step and the new state. Its arguments are
 //
-//   b_1 ... b_n    a bias for each gate, {h}; or one for all of them, such as {4h}
-//   state          matrices with as many rows, and the vectors {h} that they multiply
-//   w_1 ... w_n x  a matrix for each bias, and what they multiply; more of these may follow
+//   b_1 ... b_n    a bias for each gate, {h}; or one bias for all of them, such as {4h}
+//   state          matrices with equally many rows, and the vectors {h} that they multiply
+//   w_1 ... w_n x  a matrix for each bias, and the vector that they multiply; more such terms may
+//                  follow
 //
-// Its first saved outputs are the sums b_g + w_g x + ... of the gates. Where the inputs of all
-// steps are known, the scheduler calls it with biases and inputs alone first (ext::Part), for all
-// steps at once; each step then adds what it has from the state.
+// The first saved outputs are the sums b_g + w_g x + ... of the gates. If the inputs of all steps
+// are known, the scheduler first calls the cell with biases and inputs alone (ext::Part), for all
+// steps at once; then each step adds the products with its state.
 //
-// A gradient of a matrix may be left for the end of the backward pass (ext::weight_gradient), and
-// what it is a product of must last until then. So backward writes the gradients of the sums over
-// the sums, whose values it does not read; the call for biases and inputs, which comes after that
-// for the state, finds them there.
+// The gradient of a matrix may wait for the end of the backward pass (ext::weight_gradient), and
+// its two factors must last until then. So backward writes the gradients of the sums over the sums,
+// whose values it does not read. The call for biases and inputs, which follows the call for the
+// state, finds the gradients there.
 
 #include <array>
 #include <cstddef>
@@ -35,7 +35,7 @@
 
 namespace dynet::builders {
 
-/// The call of a rule that is a part of the call `of`, to be filled: all examples of it.
+/// The call of a rule as a part of the call `of`, for all its examples. To be filled in.
 template <class Rule>
 class PartOfCell {
  public:
@@ -64,8 +64,9 @@ class PartOfCell {
   ext::Call call_;
 };
 
-/// The gradient of an argument to which several steps of a call add: the first one stores where it
-/// is fresh. In several blocks it is summed up in scratch memory, so that they are walked once.
+/// The gradient of an argument to which several steps of a call add. The first step stores if the
+/// gradient is fresh. A gradient in several blocks is summed up in scratch memory, so that one pass
+/// over the blocks is enough.
 class SummedGradient {
  public:
   SummedGradient(const ext::Call& call, const ext::Operand& dx) : call_(call), dx_(dx), sum_(dx) {
@@ -111,7 +112,7 @@ auto through_logistic(auto& to, auto y, auto dy) {
   return to.add(ops::CMult{}, dy, to.add(ops::Subtract{}, y, to.add(ops::Square{}, y)));
 }
 
-/// A call of a cell, or a part of one: where its operands are, and the sums of the gates.
+/// A call of a cell, or of one part: the positions of the operands, and the sums of the gates.
 template <class Cell>
 class CellCall {
  public:
@@ -122,7 +123,7 @@ class CellCall {
         heads_(call.has_heads() ? kGates : 0),
         terms_(heads_ + (call.has_state() ? Cell::kStateArgs : 0)) {}
 
-  /// Which operand argument i of the state is.
+  /// The operand that is argument i of the state.
   [[nodiscard]] std::size_t at(std::size_t i) const { return heads_ + i; }
   [[nodiscard]] const ext::Operand& state(std::size_t i) const { return call_.in[at(i)]; }
   [[nodiscard]] const ext::Operand& d_state(std::size_t i) const { return call_.d_in[at(i)]; }
@@ -137,8 +138,8 @@ class CellCall {
     }
     begin_others<kGates>(call_, sums(), is_begun);
   }
-  /// Adds the products of `kCount` matrices, from argument i of the state on, with the vector
-  /// behind them to the sums of as many gates.
+  /// Adds the products of `kCount` matrices, from argument i of the state on, and of the vector
+  /// behind them, to `kCount` of the sums.
   template <unsigned kCount>
   void add_state(std::size_t i, std::size_t first_gate = 0) const {
     std::array<bool, kCount> is_begun;
@@ -164,7 +165,7 @@ class CellCall {
   std::size_t terms_;
 };
 
-/// The gradients of a cell as nodes: its arguments, and the sums of the gates.
+/// The gradients of a cell as nodes: of the arguments, and of the sums of the gates.
 template <class Cell, class To>
 class CellGradient {
  public:
@@ -175,7 +176,7 @@ class CellGradient {
   explicit CellGradient(To& to) : to_(to) {}
 
   [[nodiscard]] Node state(std::size_t i) const { return to_.in(kGates + i); }
-  /// b + the products of gate g with the inputs
+  /// b + the products of gate g with the inputs.
   [[nodiscard]] Node of_inputs(std::size_t g) const {
     Node sum = to_.in(g);
     for (std::size_t i = kTerms; i < to_.args(); i += Cell::kTermArgs) {
@@ -183,18 +184,18 @@ class CellGradient {
     }
     return sum;
   }
-  /// `sum` and the product of argument i of the state with x
+  /// `sum` + the product of argument i of the state with x.
   [[nodiscard]] Node plus(Node sum, std::size_t i, Node x) const {
     return to_.add(ops::AffineTransform{}, sum, state(i), x);
   }
   void give(std::size_t i, Node gradient) { to_.give(kGates + i, gradient); }
-  /// That of the matrix at i of the state, which multiplies x.
+  /// Gives the gradient of matrix i of the state, which multiplies x.
   void give_weight(std::size_t i, Node d_sum, Node x) { to_.give_weight(kGates + i, d_sum, x); }
-  /// What argument i of the state, a matrix, lets back.
+  /// The gradient that goes back through matrix i of the state.
   [[nodiscard]] Node back_through(std::size_t i, Node d_sum) {
     return to_.product(to_.transposed(state(i)), d_sum);
   }
-  /// The gradients of `kCount` matrices from i on, and of the vector behind them.
+  /// Gives the gradients of `kCount` matrices from i on, and of the vector behind them.
   template <unsigned kCount>
   void give_state(std::size_t i, const std::array<Node, kCount>& d_sums) {
     give_term<kCount>(to_, kGates + i, d_sums);
@@ -212,8 +213,9 @@ class CellGradient {
   To& to_;
 };
 
-/// {h} of a cell whose biases have `kParts` times as many rows. Refuses arguments other than those
-/// above. Cell::kMayBeColumn: the vector of the state that is only multiplied, and may be {h,1}.
+/// {h} of a cell whose biases have `kParts` times h rows. Refuses arguments that differ from the
+/// list above. Cell::kMayBeColumn: the vector of the state that is only multiplied, and may be
+/// {h,1}.
 template <class Cell, unsigned kParts = 1>
 Dim cell_size(const ext::Shapes& in) {
   constexpr unsigned kGates = Cell::kHeadArgs;

@@ -1,7 +1,7 @@
 #pragma once
 
-// A step of a recurrent network in one node: what a builder adds for a layer and a word
-// (docs/decisions/0021-gates-in-one-node.md). What the cells share is in cell_parts.h.
+// A step of a recurrent network in one node, for a layer and a word
+// (docs/decisions/0021-gates-in-one-node.md). cell_parts.h has the parts that cells share.
 
 #include <array>
 #include <cstddef>
@@ -81,7 +81,7 @@ struct VanillaCell {
     }
     cell.back_through_inputs();
   }
-  /// With the gates computed once more.
+  /// Computes the gates once more.
   void gradient(auto& to) const {
     CellGradient<VanillaCell, std::remove_reference_t<decltype(to)>> cell(to);
     const auto old_cell = cell.state(kOldCell);
@@ -110,7 +110,7 @@ struct VanillaCell {
     const Dim b{12};
     return {{{1.0F}, {b, {12, 3}, {3}, {3}, {12, 2}, {2}}},
             {{0.5F}, {b, {12, 3}, {3}, {3}}},
-            // Gates that are 1 in float alone have other slopes than in double.
+            // Gates that are 1 in float but not in double have other slopes.
             {{-1.0F}, {{68}, {68, 17}, {17}, {17}, {68, 5}, {5, 1}}, -0.5, 0.5},
             {{1.0F}, {{4}, {4, 1}, {1}, {1}, {4, 1}, {1}}},
             {{1.0F}, {{0}, {0, 0}, {0}, {0}, {0, 2}, {2}}}};
@@ -145,7 +145,7 @@ struct GruCell {
   static constexpr unsigned kHeadArgs = 3;
   static constexpr unsigned kStateArgs = 4;
   static constexpr std::uint32_t kStateVectors = 1U << kOld;
-  static constexpr unsigned kMayBeColumn = kStateArgs;  // none: h is also what is kept
+  static constexpr unsigned kMayBeColumn = kStateArgs;  // none: h is kept as well as multiplied
   static constexpr unsigned kTermArgs = 4;
   static constexpr unsigned kSaved = 6;
   Dim shape(const ext::Shapes& in) const { return cell_size<GruCell>(in); }
@@ -177,7 +177,7 @@ struct GruCell {
     }
     cell.back_through_inputs();
   }
-  /// With the gates computed once more.
+  /// Computes the gates once more.
   void gradient(auto& to) const {
     CellGradient<GruCell, std::remove_reference_t<decltype(to)>> cell(to);
     const auto old = cell.state(kOld);
@@ -230,13 +230,13 @@ struct GruCell {
   }
 };
 
-/// The gates of an LSTM with coupled gates in nodes, computed once more.
+/// The gates of an LSTM with coupled gates, computed once more in nodes.
 struct CoupledNodes {
   ext::GradientBuilder::Node i, g, o, tanh_cell;
 };
-/// The gradients of what its sums are made of, and of the old cell, whose argument of the state is
-/// `old_cell`: from d_o, that of the output gate's sum, and dc, that of the new cell. Returns those
-/// of the sums.
+/// Gives the gradients of the sums' arguments and of the old cell, which is argument `old_cell` of
+/// the state. d_o: gradient of the output gate's sum; dc: of the new cell. Returns the gradients of
+/// the sums.
 template <class Cell, class To>
 std::array<ext::GradientBuilder::Node, 3> give_coupled(To& to, CellGradient<Cell, To>& cell,
                                                        const CoupledNodes& gates,
@@ -314,7 +314,7 @@ struct CoupledCell {
     }
     cell.back_through_inputs();
   }
-  /// With the gates computed once more.
+  /// Computes the gates once more.
   void gradient(auto& to) const {
     CellGradient<CoupledCell, std::remove_reference_t<decltype(to)>> cell(to);
     const auto sum = [&](std::size_t gate) {
@@ -341,8 +341,8 @@ struct CoupledCell {
   }
 };
 
-/// A step of an LSTM with coupled gates that look at the cells through matrices: the input gate at
-/// the old one, and the output gate at the new one.
+/// A step of an LSTM with coupled gates that look at cells through matrices: the input gate at the
+/// old cell, and the output gate at the new one.
 struct PeepholeCell {
   enum { kI, kG, kO };                                       // gates
   enum { kHi, kHg, kHo, kOld, kNewToO, kOldToI, kOldCell };  // state
@@ -415,7 +415,7 @@ struct PeepholeCell {
     }
     cell.back_through_inputs();
   }
-  /// With the gates computed once more.
+  /// Computes the gates once more.
   void gradient(auto& to) const {
     CellGradient<PeepholeCell, std::remove_reference_t<decltype(to)>> cell(to);
     const auto created = to.out(0);

@@ -1,9 +1,9 @@
 #pragma once
 
 // Sequences as the attention builders take them: {rows,positions}xb, or a vector {rows}xb, which is
-// one position. What is done to each position by itself is done to a batch of them, because nodes
-// whose batches differ in size merge, and nodes whose matrices differ do not. Both forms lie alike
-// in memory, so going from one to the other moves nothing.
+// one position. Work on single positions is done on a batch of positions, because nodes whose
+// batches differ in size merge, and nodes whose matrices differ do not. Both forms lie alike in
+// memory; going from one to the other moves nothing.
 
 #include <string>
 #include <vector>
@@ -16,8 +16,8 @@ namespace dynet::builders {
 [[nodiscard]] Expression as_batch(const Expression& x, Where where);
 /// The columns of a batch {rows}x(n*b) in the form of `like`, which has n positions.
 [[nodiscard]] Expression as_columns(const Expression& x, const Dim& like, Where where);
-/// ShapeError unless x is {rows}xb or {rows,n}xb with n at least 1; `at` begins the text. With
-/// `rows` 0 any.
+/// ShapeError unless x is {rows}xb or {rows,n}xb with n at least 1; `at` begins the text. `rows` =
+/// 0 accepts any number of rows.
 void check_columns(const std::string& at, const char* what, const Expression& x, unsigned rows);
 /// ValueError unless there are no lengths, or one from 1 to the positions of x for each example.
 void check_lengths(const std::string& at, const Expression& x,

@@ -2,16 +2,16 @@
 
 // The gates of one cell before their nonlinearities, in one node.
 //
-// A builder whose parameters are a matrix per gate would add an affine transformation for each, and
-// the price of a node would be paid for every gate. Steps of sequences are whole cells in one node
-// (cells.h); this is for what they do not cover: nodes of trees, first steps, which have no state,
-// and gates that look at masked cells. GateProducts has a result for each gate, each of them a sum
-// of products with the same vectors:
+// A builder whose parameters are a matrix per gate would add an affine transformation for each
+// gate, and pay the price of a node for each. Steps of sequences are whole cells in one node
+// (cells.h). GateProducts is for the other cases: nodes of trees, first steps, which have no state,
+// and gates that look at masked cells. Each gate has a result, a sum of products with the same
+// vectors:
 //
 //   y_g = b_g + w_1g x_1 + w_2g x_2 + ...      list: b_1, b_2, w_11, w_12, x_1, w_21, w_22, x_2
 //
-// A gate that has no product with some x has a vector in place of the matrix there, which is not
-// read: its own bias, because that is in the graph anyway.
+// A gate without a product with some x has, in place of the matrix, a vector that is not read: its
+// own bias, because the bias is in the graph anyway.
 
 #include <array>
 #include <cstddef>
@@ -121,8 +121,8 @@ struct GateProducts {
   }
 };
 
-/// The node of GateProducts over the list: an expression for each gate. An empty expression in the
-/// list says that a gate has no matrix there; what takes its place is written into the list.
+/// The node of GateProducts over the list: an expression for each gate. An empty expression stands
+/// for the missing matrix of a gate, and is overwritten with the gate's bias.
 template <unsigned kGates>
 std::array<Expression, kGates> gate_products(std::span<Expression> list, Where where);
 extern template std::array<Expression, 2> gate_products<2>(std::span<Expression>, Where);

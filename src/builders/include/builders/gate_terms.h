@@ -1,8 +1,8 @@
 #pragma once
 
-// What operations that compute the gates of a cell do with one term of their sums: a matrix for
-// each gate, and the vector that all of them multiply. A vector in place of a matrix, which is not
-// read, says that a gate has none.
+// Terms of the sums of a cell's gates, for operations that compute gates. A term has a matrix for
+// each gate, and the vector that all matrices multiply. A vector in place of a matrix is not read:
+// the gate has no matrix there.
 
 #include <array>
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace dynet::builders {
 
 inline bool is_placeholder(const ext::Operand& w) { return w.dim.nd == 1; }
 
-/// Room for vectors like x side by side: every gate would go through the blocks of x otherwise.
+/// Memory for vectors like x side by side; without it every gate would go through the blocks of x.
 inline ext::Operand make_room(const ext::Call& call, const ext::Operand& x, ext::Block& block) {
   const std::int64_t bytes = x.examples * x.size() * ext::bytes_of(call.kernels.number());
   block = {call.scratch(bytes), x.examples, true};
@@ -32,7 +32,7 @@ inline ext::Operand in_one_block(const ext::Call& call, const ext::Operand& x, e
   return to;
 }
 
-/// Adds the products of the term that begins at argument i to the sums. One that is not begun
+/// Adds the products of the term that begins at argument i to the sums. A sum that is not begun
 /// starts with its bias, argument g.
 template <unsigned kGates>
 void add_term(const ext::Call& call, std::size_t i, std::span<const ext::Operand> sums,
@@ -53,7 +53,7 @@ void add_term(const ext::Call& call, std::size_t i, std::span<const ext::Operand
     is_begun[g] = true;
   }
 }
-/// Sums without any product are their biases.
+/// Makes each sum without a product its bias.
 template <unsigned kGates>
 void begin_others(const ext::Call& call, std::span<const ext::Operand> sums,
                   const std::array<bool, kGates>& is_begun) {
@@ -64,8 +64,8 @@ void begin_others(const ext::Call& call, std::span<const ext::Operand> sums,
   }
 }
 
-/// The gradients of the matrices of the term that begins at argument i, and that of its vector,
-/// which goes to dx, from those of the sums.
+/// From the gradients of the sums: gives the gradients of the matrices of the term that begins at
+/// argument i, and writes the gradient of its vector to dx.
 template <unsigned kGates>
 void back_through_term(ext::Call& call, std::size_t i, std::span<const ext::Operand> d_sums,
                        const ext::Operand& dx) {
@@ -96,7 +96,7 @@ void back_through_term(ext::Call& call, std::size_t i, std::span<const ext::Oper
   }
 }
 
-/// The gradients of a term in nodes.
+/// Gives the gradients of a term, in nodes.
 template <unsigned kGates>
 void give_term(auto& to, std::size_t i, const auto& d_sums) {
   for (std::size_t g = 0; g < kGates; ++g) {

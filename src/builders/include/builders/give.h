@@ -1,6 +1,6 @@
 #pragma once
 
-// What operations of builders do with the gradient of an argument in backward.
+// Gradients of arguments in backward, for operations of builders.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace dynet::builders {
 
-/// The gradient of argument i, which is `gradient`.
+/// Gives argument i the gradient `gradient`.
 inline void give_gradient(const ext::Call& call, std::size_t i, const ext::Operand& gradient) {
   if (!call.d_in[i].absent()) {
     call.kernels.move(ext::whole_move(gradient.size()), gradient, call.d_in[i]);
   }
 }
-/// That of the matrix at i, which multiplies x, from the gradient of the product.
+/// Gives the gradient of matrix i, which multiplies x, from the gradient of the product.
 inline void give_weight(ext::Call& call, std::size_t i, const ext::Operand& gradient,
                         const ext::Operand& x) {
   if (!call.d_in[i].absent()) {
     ext::weight_gradient(call, i, gradient, x);
   }
 }
-/// Zeros, where a gradient would be stored.
+/// Zeros, if a gradient would be stored.
 inline void give_nothing(const ext::Call& call, const ext::Operand& to) {
   for (std::int64_t b = 0; b < to.block_count; ++b) {
     if (to.blocks[b].fresh) {
@@ -30,7 +30,7 @@ inline void give_nothing(const ext::Call& call, const ext::Operand& to) {
     }
   }
 }
-/// So for that of argument i.
+/// Zeros for argument i, if its gradient would be stored.
 inline void give_nothing(const ext::Call& call, std::size_t i) { give_nothing(call, call.d_in[i]); }
 
 }  // namespace dynet::builders
