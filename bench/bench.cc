@@ -1,9 +1,9 @@
-// One command, one table: what the library costs on this machine. One pinned core, the best of
+// One command, one table: the costs of the library on this machine. One pinned core, the best of
 // three rounds for each row, the machine's own limits from the same run.
 //
 //   dynet_bench                      everything, two minutes at most
 //   dynet_bench --only graph         one part: graph, kernels, ops, models, builders, processes
-//   dynet_bench --probes 76000       what bench/paper asks: the machine, a pass of Adam
+//   dynet_bench --probes 76000       the numbers for bench/paper: the machine, a pass of Adam
 //   dynet_bench --csv rows.csv --json rows.json
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void measure_machine(Report& report) {
 
 namespace {
 
-/// Stays on the core it is on. Returns whether it does.
+/// Pins this thread to its current core. Returns whether that worked.
 bool pin() {
 #if defined(__linux__)
   const int core = sched_getcpu();
@@ -141,7 +141,7 @@ int run(int argc, char** argv) {
   std::printf("dynet_bench: one core%s, best of three\n\n", is_pinned ? ", pinned" : "");
   report.print_progress(true);
   measure_parts(report, settings, only, python);
-  // A machine that is busy with other things shows here: rows in between are then too low.
+  // A machine that is busy with other things shows here: the rows in between are then too low.
   const Machine again = probe_machine();
   report.add({"this machine, at the end", "multiply-add", again.fma_gflops, "GF/s", Want::kNothing,
               0, ""});

@@ -1,9 +1,9 @@
 // One row per recurrent builder and per builder of trees: forward and backward of two layers of
-// 128, in multiply-adds per second of the processor, beside VanillaLSTMBuilder, which it should
-// equal. What a node costs beside its multiply-adds weighs more where a step has few of them, so a
-// note says the share of VanillaLSTMBuilder three times: with the same hidden size, with the size
-// at which a step has about as many multiply-adds, and with both of twice the size. Rounds of all
-// builders alternate, so that a machine that becomes slower does so for all of them.
+// 128, in multiply-adds per second of the processor, beside VanillaLSTMBuilder, which each row
+// should equal. Costs of a node beside its multiply-adds weigh more in a step with few of them. So
+// a note says the share of VanillaLSTMBuilder three times: with the same hidden size, with the size
+// at which a step has about equally many multiply-adds, and with both sizes doubled. Rounds of all
+// builders alternate, so that a machine that becomes slower does so for all.
 
 #include <algorithm>
 #include <cmath>
@@ -54,25 +54,25 @@ constexpr Load kLoads[] = {{"one sequence", 1, 1}, {"batch of 16", 16, 1}, {"16 
 /// A builder with its sequences.
 struct Case {
   std::string name;
-  unsigned size;  ///< of what it reads and of its state
+  unsigned size;  ///< of the input and of the state
   std::function<void()> train;
   double flops = 0;    ///< of a call of `train`
-  double steps = 0;    ///< or nodes of trees, in a call
+  double steps = 0;    ///< steps, or nodes of trees, of a call
   double seconds = 0;  ///< of the fastest call
 
   [[nodiscard]] double rate() const { return flops / seconds; }
 };
 
-/// The size at which a step has about as many multiply-adds as VanillaLSTMBuilder's of kSize, where
-/// one of kSize has `products` products with a matrix {size,size} a layer. A multiple of 16, as
-/// kSize is: whole vectors of any processor.
+/// The size at which a step has about equally many multiply-adds as a step of VanillaLSTMBuilder of
+/// kSize; a layer has `products` products with a matrix {size,size}. A multiple of 16, like kSize:
+/// whole vectors of any processor.
 unsigned equal_size(double products) {
   constexpr double kOfVanilla = 8;
   const double size = kSize * std::sqrt(kOfVanilla / products);
   return static_cast<unsigned>(std::lround(size / 16)) * 16;
 }
 
-/// Elements of the matrices that a step multiplies with.
+/// Elements of the matrices that a step multiplies.
 double weights_of(const LayeredRNNBuilder& builder) {
   double sum = 0;
   for (const auto& layer : builder.params) {
@@ -111,7 +111,7 @@ class Training {
     cg.backward(loss);
     parameters_.reset_gradient();
   }
-  /// A product forward and two backward.
+  /// One product forward and two backward.
   [[nodiscard]] double flops() const { return 3 * 2 * weights_of(builder_) * load_.steps(); }
   [[nodiscard]] double weights() const { return weights_of(builder_); }
 
@@ -124,7 +124,7 @@ class Training {
   std::vector<Expression> losses_;
 };
 
-/// Cases of a builder: of kSize, of the size with as many multiply-adds, and of kLarge.
+/// Cases of a builder: kSize, the size with equally many multiply-adds, and kLarge.
 constexpr std::size_t kCases = 3;
 template <class Builder>
 void add_cases(const char* name, const Load& load, std::vector<Case>& to) {
@@ -139,7 +139,7 @@ void add_cases(const char* name, const Load& load, std::vector<Case>& to) {
   add(kLarge);
 }
 
-/// Time that this process has had of the processor: what else the machine does counts less.
+/// Processor time of this process, because other programs on the machine disturb it less.
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 double seconds_of_calls(const Case& c, int calls) {
@@ -153,7 +153,7 @@ double seconds_of_calls(const Case& c, int calls) {
 void time_cases(std::vector<Case>& cases, double seconds, int rounds) {
   std::vector<int> calls;
   for (Case& c : cases) {
-    seconds_of_calls(c, 2);  // memory grows
+    seconds_of_calls(c, 2);  // a first call, as memory grows
     c.seconds = seconds_of_calls(c, 2);
     calls.push_back(std::max(1, static_cast<int>(seconds / c.seconds)));
   }
@@ -165,9 +165,8 @@ void time_cases(std::vector<Case>& cases, double seconds, int rounds) {
 }
 
 // ---- trees
-// ----------------------------------------------------------------------------------------
 
-/// Binary trees over random orders of joins, whose inner nodes have a word too.
+/// Binary trees over random orders of joins. Inner nodes have a word too.
 class Trees {
  public:
   static constexpr unsigned kCount = 16;
@@ -204,11 +203,11 @@ class Trees {
   double leaves_ = 0;
 };
 
-/// Products with a {size,size} matrix that one layer of a leaf and of a node over two has.
+/// Products with a {size,size} matrix, in one layer, of a leaf and of a node over two.
 struct Products {
   double leaf;
   double join;
-  double cells_of_leaf = 1;  ///< steps of an LSTM, where nodes are read as sequences
+  double cells_of_leaf = 1;  ///< steps of an LSTM, if nodes are read as sequences
   double cells_of_join = 1;
 };
 
@@ -262,9 +261,8 @@ void add_tree_cases(const char* name, const Trees& trees, Products products, std
 }
 
 // ---- the table
-// ------------------------------------------------------------------------------------
 
-/// A row for each builder; the first one is what the others are held against.
+/// A row for each builder. The first row is the measure of the others.
 void add_rows(Report& report, const std::string& group, const std::vector<Case>& cases) {
   const double vanilla = cases[0].rate();
   for (std::size_t k = 0; k < cases.size(); k += kCases) {

@@ -1,4 +1,4 @@
-// What the framework costs: building, scheduling and running nodes that compute next to nothing.
+// Costs of the framework: building, scheduling and running nodes that compute next to nothing.
 
 #include <functional>
 #include <string>
@@ -31,7 +31,7 @@ Expression chain(ComputationGraph& cg, unsigned size) {
   return x;
 }
 
-/// Nodes that do not depend on each other, joined in one sum.
+/// Independent nodes, joined in one sum.
 Expression fan(ComputationGraph& cg, unsigned size) {
   const Expression x = input(cg, {size}, std::vector<float>(size, 0.5F));
   std::vector<Expression> all;
@@ -71,7 +71,7 @@ double forward_nanoseconds(const Program& program, bool batching) {
   return seconds * 1e9 / static_cast<double>(cg.nodes.size());
 }
 
-/// What a program pays that decides by the value of each node before it builds the next one.
+/// The cost of a program that reads the value of each node before it builds the next one.
 double read_nanoseconds() {
   ComputationGraph cg;
   float sum = 0;
@@ -108,7 +108,7 @@ Schedule schedule_nanoseconds(const Program& program, std::string_view policy) {
   return {seconds * 1e9 / static_cast<double>(wanted.size()), ratio};
 }
 
-/// A left-branching tree of 19 words with a loss at each node: what the models are made of.
+/// A left-branching tree of 19 words with a loss at each node, as in the models.
 class Tree {
  public:
   Tree()

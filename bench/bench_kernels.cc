@@ -1,5 +1,5 @@
 // Matrix products and the optimiser's pass, through the interface that operations use, against the
-// floors of the design: shares of this machine's peak, by where the matrix lies.
+// floors of the design: shares of this machine's peak, for a matrix in each level of memory.
 
 #include <algorithm>
 #include <cmath>
@@ -55,7 +55,7 @@ const std::vector<Class>& wide_classes() {
                                               {6, 12, 22, 39, 52, 56, 60, 65}}};
   return classes;
 }
-/// The floors for machines with vectors of 256 bits, in percent of theirs.
+/// The floors for machines with vectors of 256 bits, in percent of the peak of such machines.
 const std::vector<Class>& narrow_classes() {
   static const std::vector<Class> classes = {{"W in L1",
                                               {{64, 64}, {50, 50}, {128, 64}},
@@ -128,7 +128,7 @@ double gflops(const ext::Kernels& kernels, Product kind, const Shape& s, unsigne
           kernels.product(w.operand(), Transposed::kNo, x.operand(), Transposed::kNo, y.operand(),
                           Write::kStore);
         } else if (kind == Product::kInputGradient) {
-          // Stored, not added: a sum of thousands of calls would overflow.
+          // Stored, not added, because a sum of thousands of calls would overflow.
           kernels.product(w.operand(), Transposed::kYes, y.operand(), Transposed::kNo, x.operand(),
                           Write::kStore);
         } else {
@@ -143,7 +143,7 @@ double gflops(const ext::Kernels& kernels, Product kind, const Shape& s, unsigne
 void add_products(Report& report, const ext::Kernels& kernels, const Settings& settings,
                   Product kind, const char* name, const Class& c, const double (&floors)[kCounts]) {
   std::vector<double> single;
-  double least_gain = 1e9;  // of n columns at once over n times one
+  double least_gain = 1e9;  // n columns at once against n times one
   for (int i = 0; i < kCounts; ++i) {
     if (settings.is_quick && i % 4 != 0) {
       continue;
@@ -171,7 +171,7 @@ void add_products(Report& report, const ext::Kernels& kernels, const Settings& s
               least_gain, "x at least", Want::kAtLeast, 1, ""});
 }
 
-/// An elementwise rule, through its record as the executor calls it.
+/// An elementwise rule, called through its record as the executor does.
 template <class Op>
 void add_function(Report& report, const ext::Kernels& kernels) {
   constexpr unsigned kElements = 4096;
@@ -215,7 +215,7 @@ void add_others(Report& report, const ext::Kernels& kernels) {
 }  // namespace
 
 void measure_kernels(Report& report, const Settings& settings) {
-  const ComputationGraph first;  // the rules' SIMD loops are put in place before it
+  const ComputationGraph first;  // makes the library install the rules' SIMD loops
   const ext::Kernels& kernels = *get_device_manager()->get_global_device("CPU")->kernels;
   const bool is_wide = std::string(report.machine().simd) == "AVX512";
   for (const Class& c : is_wide ? wide_classes() : narrow_classes()) {

@@ -1,4 +1,4 @@
-// Training steps of two of the paper's models, against what this machine could do.
+// Training steps of two of the paper's models, against the limits of this machine.
 //
 // The floor of a row is its multiply-adds at 0.75 of the FMA probe, and one pass of Adam over the
 // dense parameters an update, timed here on arrays of that size.
@@ -27,7 +27,7 @@ constexpr unsigned kHidden = 128;
 constexpr unsigned kClasses = 5;
 constexpr unsigned kWords = 18300;
 
-/// As often as not a word is one of a few hundred frequent ones.
+/// Half of the words are drawn from a few hundred frequent ones.
 std::vector<example::Tree> make_trees(std::size_t count) {
   example::Random random(1);
   std::vector<example::Tree> trees(count);

@@ -1,9 +1,9 @@
 // Every operation of the list, twice.
 //
-// On its first example: 64 nodes of it in one graph, run one by one and merged. What may be shared
-// between the nodes is, but for the last argument: a weight is one storage, its input another one
-// each. And on the sizes of bench/ops/cases.txt, one node after the other: bench/ops/run puts these
-// figures beside those of PyTorch.
+// First on its first example: 64 nodes of it in one graph, run one by one and merged. All nodes
+// share the arguments that may be shared, except for the last argument: one weight, and an input
+// for each node. Then on the sizes of bench/ops/cases.txt, one node after the other: bench/ops/run
+// puts these figures beside PyTorch's.
 
 #include <cstdint>
 #include <cstdio>
@@ -104,7 +104,7 @@ void add_row(Report& report, const Sample& sample) {
 
 constexpr const char* kCases = DYNET_BENCH_DIR "/ops/cases.txt";
 
-/// A smoke test takes the small ones alone.
+/// A smoke test runs only small cases.
 void add_case(Report& report, const OpCase& c, const Settings& settings) {
   std::int64_t numbers = 0;
   for (const Dim& dim : c.in) {

@@ -1,5 +1,5 @@
-// What only a fresh process shows: start-up time and memory. And the rows of Python, which a
-// process of its own measures.
+// Figures of a fresh process: start-up time and memory. And the rows of Python, measured by a
+// process of its own.
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -24,7 +24,7 @@ struct Child {
   double peak_mib = 0;
   bool is_ok = false;
 };
-/// The child prints its own peak: what the system says of a child counts the time before exec too.
+/// The child prints its own peak, because the system's figure counts the time before exec too.
 Child run_child(const std::string& self, const char* what) {
   Child result;
   int ends[2];
@@ -58,7 +58,7 @@ Child run_child(const std::string& self, const char* what) {
   return result;
 }
 
-/// KiB of this process's peak, from /proc; elsewhere from the system's count.
+/// Peak memory of this process in KiB: from /proc, elsewhere the system's count.
 double peak_kib() {
   std::ifstream status("/proc/self/status");
   std::string line;

@@ -1,13 +1,12 @@
-// How fast model files are written and read: `dynet_file_speed [FOLDER [MEGABYTES [ROUNDS]]]`.
+// The speed of writing and reading model files: `dynet_file_speed [FOLDER [MEGABYTES [ROUNDS]]]`.
 //
-// A model of three parts of the same size, a matrix (which is turned on its way), a table, and many
-// small vectors, is saved and loaded again and again. Printed is the median in GB/s, and in
-// brackets that of the processor's time. "to disk" ends when the disk has the file (fsync); "to the
-// system" is the same on /dev/shm, where a disk has no part in it. Reading is from the system's
-// memory.
+// A model of three parts of one size is saved and loaded again and again: a matrix (which is turned
+// on its way), a table, and many small vectors. The output is the median in GB/s of the wall time,
+// and in brackets of the processor time. "to disk" ends when the disk has the file (fsync); "to the
+// system" is the same on /dev/shm, without a disk. Reading is from the system's memory.
 //
-// What the disk gives is measured beside it, in turns: as many bytes written in pieces of a
-// megabyte to a new file, fsync, and renamed over the old one, as `dd conv=fsync` would.
+// The speed of the disk is measured beside it, in turns: the same number of bytes, written to a new
+// file in pieces of a megabyte, fsync, and renamed over the old one, as `dd conv=fsync` would.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -31,7 +30,7 @@ using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
 
 namespace {
 
-/// Times of something that is done again and again.
+/// Times of a repeated action.
 class Times {
  public:
   void add(const std::function<void()>& f) {
@@ -63,7 +62,7 @@ class Times {
   std::exit(1);
 }
 
-/// What any saver has to do at least.
+/// The least work of any saver.
 void write_raw(const std::string& file, std::size_t bytes) {
   constexpr std::size_t kPiece = std::size_t{1} << 20;
   static const std::vector<char> piece(kPiece, 'x');

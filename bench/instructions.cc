@@ -1,8 +1,8 @@
-// Programs whose instructions are counted: building, scheduling and running the nodes of a tagger
-// and of a tree LSTM that are as small as they can be, and scheduling the networks in plain
-// operations of networks.cc. tools/checks/instructions runs this under callgrind, which counts each
-// call of a `stage_*` function for itself, and holds the counts against instructions.txt. Times
-// vary from run to run, counts hardly do: they show a slower framework on a busy machine, too.
+// Programs whose instructions are counted: building, scheduling and running a tagger and a tree
+// LSTM with nodes of the smallest size, and scheduling the networks in plain operations of
+// networks.cc. tools/checks/instructions runs this program under callgrind, which counts each call
+// of a `stage_*` function for itself, and compares the counts with instructions.txt. Times vary
+// from run to run, and counts hardly do: a slower framework shows even on a busy machine.
 //
 // Prints "PROGRAM STAGE NODES" for each counted call, in order, and "PROGRAM groups NUMBER BOUND".
 
@@ -70,7 +70,7 @@ class Tagger {
   std::vector<Expression> losses_;
 };
 
-/// A tree over words, its halves joined, with a loss at each node.
+/// A tree over words with a loss at each node.
 class Tree {
  public:
   Tree()
@@ -109,7 +109,7 @@ class Tree {
   std::vector<Expression> losses_;
 };
 
-/// What scheduling needs, made before it is counted.
+/// The input and the output of scheduling, made before the counting.
 struct Plans {
   std::vector<graph::NodeId> wanted;
   schedule::Scheduler scheduler;
@@ -123,14 +123,14 @@ struct Plans {
       }
     }
     scheduler.plan(nodes, wanted, plan);
-    scheduler.plan(nodes, wanted, plan);  // now in memory that is warm
+    scheduler.plan(nodes, wanted, plan);  // warms up the memory
   }
 };
 
-/// Nothing of a counted function moves out of it, and its last call is not its end.
+/// Keeps the compiler from moving code out of a counted function, and from ending it with a jump.
 void barrier() { asm volatile("" ::: "memory"); }
 
-// The counted functions, found by their names.
+// The counted functions, found by name.
 #ifdef __clang__
 #define DYNET_BENCH_STAGE __attribute__((noinline))
 #else
@@ -163,9 +163,9 @@ void print_groups(const char* prefix, const Network& program, const schedule::Pl
   std::printf("%s%s groups %zu %u\n", prefix, program.name, plan.groups.size(), plan.bound);
 }
 
-/// Everything three times in memory that is warm, the counted functions once. Without batching, for
-/// the networks, whose building is mostly their own looking up of weights by name: without
-/// building.
+/// Runs all stages three times to warm up the memory, then the counted functions once. Runs without
+/// batching are for the networks, and do not count building: the networks mostly look up their
+/// weights by name there.
 void count_stages(const char* prefix, const Network& program, bool batching) {
   ComputationGraph cg(batching);
   for (int i = 0; i < 3; ++i) {
@@ -211,7 +211,7 @@ void count_all() {
   for (const Network& network : networks()) {
     count_schedule(network);
     if (std::string_view(network.name) == "tree") {
-      count_stages("off-", network, false);  // batching off: what a call costs
+      count_stages("off-", network, false);  // batching off: the cost of a call
     }
   }
 }

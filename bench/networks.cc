@@ -19,7 +19,7 @@ constexpr unsigned kWords = 24;
 constexpr unsigned kTags = 6;
 using Vectors = std::vector<Expression>;
 
-/// What a program sees while it builds one graph: weights by name, and random sizes that are the
+/// The world of a program that builds one graph: weights by name, and random sizes that are the
 /// same each time.
 class Builder {
  public:
@@ -105,7 +105,7 @@ Vectors lstm(Builder& b, const std::string& name, const Vectors& xs, unsigned si
   return hs;
 }
 
-/// Both directions, joined word by word.
+/// Both directions, joined at each word.
 Vectors both_ways(Builder& b, const std::string& name, Vectors xs) {
   Vectors left = lstm(b, name + "f", xs);
   std::reverse(xs.begin(), xs.end());
@@ -302,7 +302,7 @@ Vectors parser(Builder& b) {
 
 Expression log_sum(const Vectors& numbers) { return log(sum_elems(exp(concatenate(numbers)))); }
 
-/// The forward algorithm, number by number, on top of a tagger.
+/// The forward algorithm over a tagger's scores, number by number.
 Vectors crf(Builder& b) {
   std::array<Vectors, kTags> transitions;
   for (unsigned to = 0; to < kTags; ++to) {
@@ -328,13 +328,13 @@ Vectors crf(Builder& b) {
   return {log_sum(alpha)};
 }
 
-/// Characters, and words that reach over up to four of them.
+/// An LSTM over characters, with words of up to four characters.
 Vectors lattice(Builder& b) {
   std::vector<State> states;
   Vectors losses;
   for (std::size_t i = 0, n = b.between(8, 20); i < n; ++i) {
     const Expression x = b.word("C");
-    std::vector<std::pair<Expression, Expression>> cells;  // and their gates
+    std::vector<std::pair<Expression, Expression>> cells;  // and the gates of the cells
     for (std::size_t j = i < 4 ? 0 : i - 4; j < i; ++j) {
       if (b.chance(30)) {
         const Vectors in{b.word("W"), states[j].h};

@@ -1,8 +1,8 @@
 #pragma once
 
-// Typical dynamic networks in plain operations, as somebody writes them who knows no builder: what
-// scheduling is counted on. One `logistic` serves the gates of all LSTMs of a program here, and
-// products of different places share keys: the hard case for batching.
+// Typical dynamic networks in plain operations, as a program without builders has them: the input
+// of counted scheduling. One `logistic` serves the gates of all LSTMs of a program here, and
+// products in different places share keys. That is the hard case for batching.
 
 #include <functional>
 #include <span>
@@ -12,13 +12,12 @@
 
 namespace dynet::bench {
 
-/// Adds some examples to a graph; returns the sum of their losses. A program makes the same graph
-/// each time.
+/// Adds some examples to a graph; returns the sum of their losses. Every call makes the same graph.
 struct Network {
   const char* name;
   std::function<Expression(ComputationGraph&)> add;
 };
-/// All of them, with weights of their own.
+/// All networks. Each has weights of its own.
 std::span<const Network> networks();
 
 }  // namespace dynet::bench

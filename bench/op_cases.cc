@@ -25,7 +25,7 @@ namespace {
 using Expressions = std::vector<Expression>;
 using Attributes = std::map<std::string, std::string>;
 
-/// Functions that are not one operation of the list but several.
+/// Functions that are several operations of the list.
 using Composition = Expression (*)(const Expressions& xs, const Attributes& attributes);
 const std::map<std::string, Composition>& compositions() {
   static const std::map<std::string, Composition> all{
@@ -44,7 +44,7 @@ const std::map<std::string, Composition>& compositions() {
   return all;
 }
 
-/// Numbers that no branch can guess.
+/// Numbers that no branch predictor can guess.
 std::vector<float> numbers(const Dim& dim, double low, double high, std::uint32_t seed) {
   std::vector<float> x(static_cast<std::size_t>(dim.elements()));
   for (float& v : x) {
@@ -77,7 +77,7 @@ void read_option(OpCase& c, const std::string& word) {
   }
 }
 
-/// The node of a case, made again and again in one graph.
+/// The node of a case, made repeatedly in one graph.
 class Node {
  public:
   explicit Node(const OpCase& c)
@@ -130,7 +130,7 @@ class Node {
   ext::NodePayload payload_;
 };
 
-/// Multiply-adds of a case that is a product; 0 for the others.
+/// Multiply-adds of a product's case; 0 for other cases.
 double multiply_adds(const OpCase& c, const Dim& out) {
   const auto results = static_cast<double>(out.elements());
   if (c.name == "matmul" || c.name == "batch_matmul") {
@@ -182,7 +182,7 @@ double least_seconds(F&& f, double round_seconds, int rounds) {
   return best;
 }
 
-/// Least seconds to copy as many numbers as are read and written, half of them each.
+/// Least seconds of a copy that reads and writes as much as the case, half of it each.
 double copy_seconds(const OpCase& c, const Dim& out) {
   auto numbers = static_cast<std::size_t>(out.elements());
   for (const Dim& dim : c.in) {
@@ -201,7 +201,7 @@ double copy_seconds(const OpCase& c, const Dim& out) {
 /// "- name: reason" after the cases.
 std::string name_of_reason(const std::string& line) { return line.substr(2, line.find(':') - 2); }
 
-/// The cases of a line, one for each name and each size that "%" stands for.
+/// The cases of a line: one for each name and each size in place of "%".
 void read_line(const std::string& line, std::vector<OpCase>& to) {
   const std::size_t colon = line.find(" :");
   std::istringstream words(line.substr(0, colon));

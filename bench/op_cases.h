@@ -1,7 +1,7 @@
 #pragma once
 
 // The cases of bench/ops/cases.txt: an operation, its attributes, the shapes of its arguments. The
-// file tells how a line is written; bench/ops/case.py reads them too.
+// file explains its lines; bench/ops/case.py reads the file too.
 
 #include <cstdint>
 #include <map>
@@ -17,27 +17,27 @@ struct OpCase {
   std::string text;  ///< "softmax d=0 : {64,64}", as bench/ops/cases.txt has it
   std::string name;
   std::map<std::string, std::string> attributes;
-  std::vector<Dim> in;  ///< ext::absent() where an argument is
+  std::vector<Dim> in;  ///< ext::absent() for an absent argument
   std::vector<unsigned> indices;
   std::vector<float> values;
   double from = -2;
   double to = 2;
 };
 
-/// A case from its text. std::invalid_argument where there is no such operation or attribute.
+/// A case from its text. Throws std::invalid_argument if there is no such operation or attribute.
 OpCase op_case(const std::string& text);
-/// All cases of a file. std::runtime_error where an operation of the list has neither a case nor a
-/// reason, or has both.
+/// All cases of a file. Throws std::runtime_error if an operation of the list has neither a case
+/// nor a reason, or has both.
 std::vector<OpCase> op_cases(const std::string& file);
 
-/// CPU seconds that one node takes in a graph whose other nodes are there and computed.
+/// CPU seconds of one node, in a graph whose other nodes are computed already.
 struct OpSeconds {
   std::int64_t numbers;  ///< of the value
   double forward;        ///< to build and compute it
-  double backward;       ///< to build it and its sum, and to compute these and the gradients of all
-                         ///< arguments; 0 where there are none
-  double floor;  ///< to copy the arguments and the value, or the multiply-adds of a product at
-                 ///< the rate that this core has: no forward can take less
+  double backward;       ///< to build it and its sum, and to compute both and the gradients of all
+                         ///< arguments; 0 without arguments
+  double floor;  ///< to copy the arguments and the value, or the multiply-adds of a product at the
+                 ///< rate of this core: no forward can take less
 };
 /// The best of `rounds`, each of about `round_seconds`.
 OpSeconds op_seconds(const OpCase& c, double round_seconds, int rounds);

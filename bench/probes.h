@@ -1,8 +1,8 @@
 #pragma once
 
-// What this machine can do, measured in the run that is judged by it: multiply-adds a second, and
-// the bandwidth of a pass that reads, or reads and writes, an array in L1, L2 and L3. One core,
-// hot.
+// The limits of this machine, measured in the run that is compared with them: multiply-adds a
+// second, and the bandwidth of a pass that reads, or reads and writes, an array in L1, L2 and L3.
+// One core, hot.
 //
 // Header only, and without the library, so that every bench can include it. Arrays are streams of
 // whole vectors; bandwidths count each byte once for reading and once more for writing.
@@ -30,8 +30,7 @@ struct Machine {
   std::size_t l2_bytes = 0;
 };
 
-/// Least seconds that one call of `f` takes: `repeats` rounds of as many calls as fill
-/// `round_seconds`.
+/// Least seconds of one call of `f`: `repeats` rounds with enough calls to fill `round_seconds`.
 template <class F>
 double seconds_a_call(F&& f, double round_seconds = 0.005, int repeats = 3) {
   using Clock = std::chrono::steady_clock;
@@ -57,15 +56,15 @@ double seconds_a_call(F&& f, double round_seconds = 0.005, int repeats = 3) {
 
 namespace detail {
 
-/// Keeps a value, and all of memory, from being optimised away.
+/// Keeps the compiler from removing a value, and all of memory.
 template <class T>
 void keep(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");
 }
 
 // The three loops for one vector type, as a macro because a target attribute cannot be a template
-// argument. Twelve sums, all different (or the compiler makes one of them): enough for two units
-// with a latency of four cycles and more.
+// argument. Twelve sums are enough for two units with a latency of four cycles and more. All sums
+// differ, or the compiler would make them one.
 // NOLINTBEGIN(bugprone-macro-parentheses): an attribute cannot stand in parentheses.
 #define DYNET_BENCH_PROBES(suffix, attribute, Vector, kLanes, zero, load, store, add, fma)        \
   attribute inline void fma_loop_##suffix(std::int64_t steps, float* out) {                       \
@@ -149,7 +148,7 @@ inline Loops best_loops() {
 #endif
 }
 
-/// A cache's size in bytes, or `otherwise` where the system does not say.
+/// A cache's size in bytes, or `otherwise` if the system does not say.
 inline std::size_t cache_bytes(int level, std::size_t otherwise) {
 #if defined(_SC_LEVEL1_DCACHE_SIZE)
   const int name = level == 1 ? _SC_LEVEL1_DCACHE_SIZE
@@ -164,7 +163,8 @@ inline std::size_t cache_bytes(int level, std::size_t otherwise) {
 
 }  // namespace detail
 
-/// Takes about a second: many short rounds, since a neighbour on the machine spoils most long ones.
+/// Takes about a second. Rounds are short and many, because a neighbour on the machine spoils most
+/// long ones.
 inline Machine probe_machine() {
   const detail::Loops loops = detail::best_loops();
   Machine machine;

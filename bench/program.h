@@ -5,7 +5,7 @@
 
 namespace dynet::bench {
 
-/// The frame of main: runs a program and prints what goes wrong. Returns its exit code.
+/// The frame of main: runs a program and prints errors. Returns its exit code.
 inline int run_program(const char* name, int argc, char** argv, int (*run)(int, char**)) {
   try {
     return run(argc, argv);

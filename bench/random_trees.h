@@ -6,8 +6,8 @@
 
 namespace dynet::bench {
 
-/// Appends a binary tree over `words` words, split at random places, one of five labels at every
-/// node. `draw()` gives the number of a word.
+/// Appends a binary tree over `words` words, split at random places, with one of five labels at
+/// every node. `draw()` returns the number of a word.
 template <class Draw>
 void append_random_tree(example::Tree& tree, unsigned words, example::Random& random, Draw draw) {
   const unsigned label = random.below(5);

@@ -9,7 +9,7 @@
 
 namespace dynet::bench {
 
-/// What a row is held against.
+/// The direction of a row's bound.
 enum class Want { kNothing, kAtMost, kAtLeast };
 
 struct Row {
@@ -21,7 +21,7 @@ struct Row {
   double bound = 0;  ///< in the unit of the value
   std::string note;
 
-  /// 1 or more where the bound is met; 0 without a bound.
+  /// 1 or more if the bound is met; 0 without a bound.
   [[nodiscard]] double share() const;
 };
 
@@ -43,18 +43,19 @@ class Report {
 
 /// Settings of a run.
 struct Settings {
-  double seconds = 0.2;   ///< of one round of a row of the models; the best of three is taken
-  bool is_quick = false;  ///< a smoke test: every row, figures of no value
+  double seconds = 0.2;   ///< of one round of a row of the models; the best of three counts
+  bool is_quick = false;  ///< a smoke test: every row, with worthless figures
 };
 
-// The parts. Each adds its rows.
+// The parts. Each part adds its rows.
 void measure_machine(Report& report);
 void measure_graph(Report& report, const Settings& settings);
 void measure_kernels(Report& report, const Settings& settings);
 void measure_ops(Report& report, const Settings& settings);
 /// The texts of all cases, a line each.
 void print_op_cases();
-/// Answers lines of the seconds of a round, a number of rounds and a case by the OpSeconds.
+/// Reads lines with the seconds of a round, a number of rounds and a case; answers each by its
+/// OpSeconds.
 void serve_op_cases();
 void measure_models(Report& report, const Settings& settings);
 /// One row per recurrent builder.
@@ -65,7 +66,7 @@ void measure_processes(Report& report, const std::string& self, const std::strin
 double adam_seconds(std::size_t n);
 /// Updates of the tree LSTM, for the processes.
 void train_a_little(int updates);
-/// What the started-again program does: "start", "trees", "ops" or "op-cases".
+/// Runs the started-again program: "start", "trees", "ops" or "op-cases".
 int run_as_child(const std::string& what);
 
 }  // namespace dynet::bench

@@ -1,13 +1,13 @@
-// How the cost of an example grows: with the length of a sentence, the size of a tree, the words of
-// a table and of a softmax, the size of the state, the sentences of an update; and what a second
-// thread brings, a graph each on one model. Prints CSV, which paper/plot.py draws; docs/scaling.md
-// has the pictures.
+// The growth of an example's cost: with the length of a sentence, the size of a tree, the words of
+// a table and of a softmax, the size of the state, the sentences of an update. And the gain of a
+// second thread, with a graph each on one model. Prints CSV, which paper/plot.py draws;
+// docs/scaling.md has the pictures.
 //
 //   dynet_scaling [--quick] [--only WORD] > scaling.csv
 //
-// A series is a `what`; its `program`s are the lines of its picture. Every point is a training
-// step, Adam included, in time of the processor, which neighbours hardly change; wall time for the
-// threads. The best of three rounds.
+// A series is a `what`; its `program`s are the lines of the picture. Every point is a training
+// step, Adam included, in time of the processor, which neighbours hardly change; for the threads in
+// wall time. The best of three rounds counts.
 
 #include <algorithm>
 #include <cstdint>
@@ -75,7 +75,7 @@ class Table {
   [[nodiscard]] bool wants(const std::string& what) const {
     return what.find(options_.only) != std::string::npos;
   }
-  /// Microseconds a unit, where a call of `step` does `units` of them.
+  /// Adds microseconds a unit; a call of `step` does `units` of them.
   void add(const std::string& series, const std::string& program, double size, double units,
            const std::function<void()>& step) const {
     const int rounds = options_.is_quick ? 1 : 3;
@@ -157,7 +157,7 @@ class Tagger {
   std::vector<Expression> losses_;
 };
 
-/// Random sentences, all of one length, half of the words among the first few hundred.
+/// Random sentences of one length, with half of the words among the first few hundred.
 std::vector<std::vector<unsigned>> make_sentences(std::size_t count, unsigned length,
                                                   unsigned words) {
   example::Random random(1);
@@ -287,7 +287,7 @@ void scale_trees(const Table& table) {
   }
 }
 
-/// Sentences that one thread runs forward and backward, in graphs of its own.
+/// Sentences that one thread runs forward and backward, in its own graphs.
 void run_sentences(Tagger model, const std::vector<std::vector<unsigned>>& sentences,
                    std::size_t first, std::size_t stride) {
   for (std::size_t i = first; i < sentences.size(); i += stride) {
@@ -299,7 +299,7 @@ void run_sentences(Tagger model, const std::vector<std::vector<unsigned>>& sente
   }
 }
 
-/// Threads share the parameters: gradients of 64 sentences add up, then one update.
+/// Threads share the parameters: the gradients of 64 sentences add up; one update follows.
 void scale_threads(const Table& table) {
   const std::string series = "threads,threads,us a sentence (wall)";
   for (const unsigned hidden : {50U, 256U}) {

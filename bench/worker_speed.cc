@@ -1,9 +1,9 @@
-// How much faster two worker processes train than one: the paper's tagger, Adam, some sentences per
-// update. Wall time, in short rounds that take turns, so that what else the machine does meets all
+// The speed-up of two worker processes over one: the paper's tagger, Adam, some sentences per
+// update. Wall time, in short rounds that take turns, so that other load on the machine hits all
 // alike; medians. The bar is 1.8 times with 16 sentences. `--quick` is a smoke test.
 //
-// What the machine itself gives is measured beside it: two processes that train models of their own
-// and share nothing. No scheme is faster than that.
+// The machine's own speed-up is measured beside it: two processes that train models of their own
+// and share nothing. No scheme can be faster.
 
 #include <unistd.h>
 
@@ -46,7 +46,7 @@ example::Settings tagger_settings() {
            {"characters", 0}}};
 }
 
-/// Sentences of 5 to 45 words, half of them among the first few hundred.
+/// Sentences of 5 to 45 words, with half of the words among the first few hundred.
 std::vector<example::Sentence> make_sentences() {
   example::Random random(1);
   std::vector<example::Sentence> all(256);
@@ -133,7 +133,7 @@ std::vector<double> measure(const Options& options,
   for (unsigned round = 0; round <= options.rounds; ++round) {
     for (std::size_t p = 0; p < programs.size(); ++p) {
       const double took = seconds_of(programs[p]);
-      if (round != 0) {  // the first touches the memory
+      if (round != 0) {  // the first round touches the memory
         seconds[p].push_back(took);
       }
     }
@@ -146,7 +146,8 @@ std::vector<double> measure(const Options& options,
   return medians;
 }
 
-/// Seconds of a round: one process, one worker, several; then one and several that share nothing.
+/// Seconds of a round: one process, one worker, several workers; then one process and several that
+/// share nothing.
 std::vector<double> measure_all(const Options& options) {
   Training training(options);
   const auto loss = [&training](ComputationGraph& cg, const std::vector<unsigned>& examples) {
