@@ -4,7 +4,7 @@
 >>> dynet_config.set(random_seed=1, autobatch=0)
 >>> import dynet as dy                             # doctest: +SKIP
 
-What is set here goes before the command line; what is left at its default does not.
+An option set here goes before the command line; an option left at its default does not.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def set(
     precision: str = "highest",
     mem_cap: int = 0,
 ) -> None:
-    """A second call replaces what the first one said. ``docs/options.md`` explains each option,
-    which on the command line is ``--dynet-`` and its name.
+    """Sets options. A second call replaces the first. ``docs/options.md`` explains each option; on
+    the command line its name begins with ``--dynet-``.
 
     ``shared_parameters=1`` makes parameters that worker processes share (``dynet.WorkerPool``).
     ``requested_gpus`` and ``gpu_mask`` ask for GPUs: a build for the CPU warns and goes on.
@@ -72,6 +72,6 @@ def gpu() -> bool:
 
 
 def get() -> dict[str, Any] | None:
-    """What was set, or None."""
+    """The options that were set, or None."""
     config: dict[str, Any] | None = builtins.__dict__.get(_CONFIG)
     return config

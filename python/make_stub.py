@@ -128,8 +128,8 @@ def with_wider_arguments(text: str) -> str:
 
 
 def with_expressions_first(text: str) -> str:
-    """Of two forms of an operator, the one for expressions first: an expression of one element has
-    a `__float__`, so that the form for numbers would take it, too."""
+    """Puts the form of an operator for expressions before the form for numbers, which would take
+    expressions of one element too, because they have a `__float__`."""
     lines = text.splitlines(keepends=True)
     for of_class in reversed([n for n in ast.parse(text).body if isinstance(n, ast.ClassDef)]):
         functions = [n for n in of_class.body if isinstance(n, ast.FunctionDef)]

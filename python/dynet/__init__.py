@@ -7,13 +7,13 @@
 >>> y = dy.tanh(W * dy.inputVector([1.0, -1.0]))
 >>> y.npvalue()                                    # doctest: +SKIP
 
-Importing starts the library: the options ``--dynet-*`` of ``sys.argv`` are read, which stays as it
-is, and what :func:`dynet_config.set` was given goes before them.
+Importing starts the library: the library reads the options ``--dynet-*`` of ``sys.argv``, and
+leaves ``sys.argv`` as it is. Options given to :func:`dynet_config.set` go before them.
 """
 
 from __future__ import annotations
 
-# Names that old programs expect from `from dynet import *`, as are `np` and `pickle`.
+# Names that old programs expect from `from dynet import *`, like `np` and `pickle`.
 import os  # noqa: F401
 import sys
 from importlib import import_module as _import_module
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class _Later(_ModuleType):
-    """Stands for a module until something of it is used: NumPy takes longer than all of dynet."""
+    """Stands for a module until its first use: importing NumPy takes longer than all of dynet."""
 
     def __init__(self, name: str, module: str) -> None:
         super().__init__(module)
@@ -72,7 +72,7 @@ metrics = _Later("metrics", "dynet.metrics")
 
 
 class _Star:
-    """`__all__`, which is found when `from dynet import *` looks into it."""
+    """`__all__`, computed when `from dynet import *` looks into it."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -106,7 +106,7 @@ def _star() -> list[str]:
 
 
 def __dir__() -> list[str]:
-    """What there is, but not the names of others."""
+    """The module's own names, without names of other libraries."""
     others = {"annotations", "TYPE_CHECKING", "dynet_config", "os", "sys", "np", "pickle"}
     return sorted({*globals()} - others - {*_of_torch})
 
@@ -125,8 +125,9 @@ __gitversion__ = ""
 def print_graphviz(**kwargs: object) -> None:
     """Prints the graph as DOT text, which ``dot -Tsvg`` draws.
 
-    What DyNet 2.1 took with ``--dynet-viz``, such as ``compact=True``, is passed over. ``cg()`` at
-    the end of a notebook's cell, and ``cg().to_svg()``, draw the graph without Graphviz.
+    Arguments that DyNet 2.1 took with ``--dynet-viz``, such as ``compact=True``, are ignored.
+    ``cg()`` at the end of a notebook's cell, and ``cg().to_svg()``, draw the graph without
+    Graphviz.
     """
     print(cg().to_dot(), end="")
 

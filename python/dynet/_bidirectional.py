@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 class BiRNNBuilder:
     """Layers of two builders each, one reading forward and one backward.
 
-    A layer reads the outputs of the one below, which have `hidden_dim` numbers, half of them from
-    each direction. Parameters are in the collection ``birnn`` of `model`, layer by layer, the
-    forward builder first. `rnn_builder_factory` is called with 1, the size of what the layer reads,
-    ``hidden_dim // 2`` and the collection. `builder_layers`, a list of pairs (forward, backward),
-    is used instead where it is given.
+    A layer reads the outputs of the layer below: `hidden_dim` numbers, half from each direction.
+    Parameters are in the collection ``birnn`` of `model`, layer by layer, the forward builder
+    first. `rnn_builder_factory` is called with 1, the size of the layer's input, ``hidden_dim //
+    2`` and the collection; not if `builder_layers`, a list of pairs (forward, backward), is given.
 
-    AssertionError where `num_layers` is 0 or `hidden_dim` is odd; ValueError where `builder_layers`
-    is empty.
+    AssertionError if `num_layers` is 0 or `hidden_dim` is odd; ValueError if `builder_layers` is
+    empty.
     """
 
     @told
@@ -87,7 +86,8 @@ class BiRNNBuilder:
             backward.disable_dropout()
 
     def add_inputs(self, es: Iterable[Expression]) -> list[tuple[RNNState, RNNState]]:
-        """The last layer's states at each position: (after reading it forward, backward)."""
+        """The last layer's states at each position: (after reading the position forward,
+        backward)."""
         *below, (forward, backward) = self.builder_layers
         for layer in below:
             es = _transduce_both(*layer, es)
@@ -104,8 +104,8 @@ class BiRNNBuilder:
         return es  # type: ignore[return-value]  # there is a layer
 
     def back(self, es: Iterable[Expression]) -> Expression:
-        """What the last layer says at the ends of its ways: [forward at the last position; backward
-        at the first]."""
+        """The last layer's outputs at its ends: [forward at the last position; backward at the
+        first]."""
         *below, (forward, backward) = self.builder_layers
         for layer in below:
             es = _transduce_both(*layer, es)
@@ -131,7 +131,7 @@ class BiRNNBuilder:
     @classmethod
     @told
     def from_spec(cls, spec: tuple[Any, ...], model: ParameterCollection) -> BiRNNBuilder:
-        """A builder with what `spec` gave."""
+        """A builder made from a `spec`."""
         if not isinstance(spec, (tuple, list)) or len(spec) != 5:
             raise _dynet.ValueError(
                 f"BiRNNBuilder.from_spec: spec is {spec!r}; want (num_layers, input_dim, "
@@ -142,7 +142,7 @@ class BiRNNBuilder:
 
 
 def _read_by_own(forward: Any, backward: Any, es: Sequence[Expression]) -> tuple[Any, Any]:
-    """The outputs of two builders in their order of reading; one is the program's own."""
+    """The outputs of two builders in their order of reading, if one is a program's own."""
     to_right = forward.initial_state().transduce(es)
     to_left = backward.initial_state().transduce(es[::-1])
     return to_right, to_left
@@ -162,7 +162,7 @@ def back_by_own(forward: Any, backward: Any, es: Sequence[Expression]) -> Expres
 
 
 class StackedRNNState:
-    """States of several builders, each of which reads the output of the one before."""
+    """States of several builders, each of which reads the output of the builder before."""
 
     @told
     def __init__(self, states: Iterable[RNNState], prev: StackedRNNState | None = None) -> None:
@@ -206,7 +206,7 @@ class StackedRNNState:
         return last
 
     def prev(self) -> StackedRNNState | None:
-        """The states before the last input; None for those that it began with."""
+        """The states before the last input; None for the initial states."""
         return self._prev
 
     def h(self) -> tuple[Expression, ...]:

@@ -1,9 +1,10 @@
 """Errors for calls whose arguments do not fit, and the mending of some such calls.
 
-The extension module calls :func:`explain` when it has refused a call (src/calls.h). A function's
+The extension module calls :func:`explain` after it has refused a call (src/calls.h). The function's
 parameters are read from the signature that the binding library keeps, and each argument is compared
-with the promise of its parameter. The module's own finding while it read the arguments, the misfit,
-goes first: it has the limits of numbers, and the place in a list at which the reading stopped.
+with the type that its parameter promises. The module's own finding while it read the arguments, the
+misfit, goes first: it has the limits of numbers, and the place in a list at which the reading
+stopped.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class _Parameter(NamedTuple):
 
 
 class _Problem(Exception):
-    """An argument that does not fit. `at`: how many did before it."""
+    """An argument that does not fit. `at`: the number of fitting arguments before it."""
 
     def __init__(self, text: str, error: type[Exception] | None = None, at: int = 0):
         super().__init__(text)
@@ -49,7 +50,8 @@ class _Problem(Exception):
 
 
 def _default_of(node: ast.expr, defaults: tuple[Any, ...]) -> Any:
-    """The signature has numbers in the place of defaults that are objects; the rest is text."""
+    """The default of a parameter. The signature numbers defaults that are objects; others are
+    text."""
     if isinstance(node, ast.Call) and ast.unparse(node) == "float('inf')":
         return float("inf")
     if isinstance(node, ast.Call):
@@ -111,7 +113,7 @@ _CALLED_FOR = {
 
 
 def name_of(function: Any, first: Any = None) -> str:
-    """``ParameterCollection.save``; of constructors and operators, the class. `first`: the first
+    """``ParameterCollection.save``; for constructors and operators, the class. `first`: the first
     argument, whose class goes before a base of the module that no program names."""
     name = str(function.__qualname__ or function.__name__)
     name = _CALLED_FOR.get(name, name)
@@ -132,7 +134,7 @@ def _name_of_owner(value: Any, otherwise: str) -> str:
 
 
 def _property_of(function: Any) -> str:
-    """``Trainer.learning_rate`` of the function that gets or sets it, which has no name itself."""
+    """``Trainer.learning_rate``, for the nameless function that gets or sets it."""
     for owner in vars(_dynet).values():
         for name, member in vars(owner).items() if isinstance(owner, type) else ():
             if isinstance(member, property) and function in (member.fget, member.fset):
@@ -140,8 +142,8 @@ def _property_of(function: Any) -> str:
     return "a property"
 
 
-#: Of functions whose operation C++ calls otherwise: its name there, and its arguments' names there
-#: and here.
+#: Functions whose operation has another name in C++: that name, and the arguments' names there and
+#: here.
 _OPERATIONS: dict[str, tuple[str, dict[str, str]]] = {
     "esum": ("sum", {}),
     "average": ("sum", {}),
@@ -276,7 +278,8 @@ def _text(value: Any) -> str:
         return _short(value)
 
 
-#: The number of values in the error being written: a value without a shape may lead to the next.
+#: The number of values in the error being written: a value without a shape may lead to a further
+#: error.
 _telling = threading.local()
 
 
@@ -316,7 +319,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _fits_name(name: str, value: Any) -> bool:
-    """Whether a value is of a kind that has no entries. Numbers the module itself has looked at."""
+    """Whether a value fits a type without entries. Numbers were checked by the module before."""
     if name in ("object", "Any"):
         return True
     if name in ("int", "float", "Whole"):
@@ -370,7 +373,7 @@ def _mended(parameter: _Parameter, value: Any) -> Any:
 
 
 def _truth(value: Any) -> Any:
-    """Any object is a flag, by its truth value. One that has none, such as an array, stays."""
+    """Any object is a flag, by its truth value. An object without one, such as an array, stays."""
     try:
         return bool(value)
     except Exception as error:
@@ -507,7 +510,8 @@ def _try_form(
     misfit: _Misfit | None,
     may_mend: bool,
 ) -> tuple[list[Any], tuple[str, ...]]:
-    """The mended call: its arguments, and the names of the last ones. _Problem: there is none."""
+    """The mended call: its arguments, and the names of the last ones. _Problem if nothing mends
+    it."""
     given = _given(parameters, args, named)
     changed = False
     if may_mend:
@@ -535,7 +539,7 @@ def explain(
     said: Exception | None = None,
 ) -> Any:
     """The error for a call that was refused; or, as a tuple, a call to make instead. `said`: the
-    error of Python's, where it was one."""
+    error, if Python itself refused."""
     problem = None
     for form in _forms(function):
         try:
@@ -589,7 +593,8 @@ def signature_of(function: Any, is_bound: bool) -> Any:
 
 
 def signature_of_class(cls: Any) -> Any:
-    """Of its `__init__`, where that is the library's: programs' own classes have theirs."""
+    """The signature of `__init__`, if that is the library's. Programs' own classes have their
+    own."""
     init = cls.__init__
     if not hasattr(init, "__nb_signature__"):
         raise AttributeError("__signature__")

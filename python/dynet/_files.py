@@ -1,8 +1,8 @@
 """Several objects in one place: `save` and `load`.
 
 The list of objects is JSON: for a parameter or a table its key in the file, for a builder also its
-class and its `spec`. Nothing in it runs: a class is looked up among the program's classes and the
-modules that the program has imported by itself, and must have `from_spec`.
+class and its `spec`. Nothing in the list runs: a class is looked up among the program's classes and
+the modules that the program has imported by itself, and must have `from_spec`.
 """
 
 from __future__ import annotations
@@ -37,17 +37,18 @@ _SAFETENSORS = ".safetensors"
 def save(basename: str | os.PathLike[str], objects: Iterable[Any]) -> None:
     """Writes parameters, tables and builders, in order.
 
-    Where `basename` ends in ``.safetensors``, into that one file, which takes the place of the old
-    one at once; else parameters into the text file ``basename.data`` and what they belong to into
-    ``basename.meta``. Both are complete before the old ones are replaced, but one after the other:
-    who is killed in between has a new and an old one. A class of your own takes part if it has
-    `spec`, a class method `from_spec(spec, model)`, and `param_collection()`. A `spec` may have
-    numbers, text, bytes, None, tuples, lists, sets, dicts, numbers and small arrays of NumPy,
-    members of enumerations, named tuples, objects of classes of your own whose `__dict__` has such
-    things and is all that they have, classes with `from_spec`, and the module's own functions, such
-    as `dynet.tanh`. TypeError, which names the place, for anything else.
+    If `basename` ends in ``.safetensors``, everything goes into that one file, which replaces an
+    old file at once. Else parameters go into the text file ``basename.data``, and the list of
+    objects into ``basename.meta``. Both files are complete before the old ones are replaced, but
+    one after the other: a process killed in between leaves a new file and an old one. A class of
+    your own takes part if it has `spec`, a class method `from_spec(spec, model)`, and
+    `param_collection()`. A `spec` may have numbers, text, bytes, None, tuples, lists, sets, dicts,
+    numbers and small arrays of NumPy, members of enumerations, named tuples, objects of your own
+    classes that consist of a `__dict__` with such values, classes with `from_spec`, and the
+    module's own functions, such as `dynet.tanh`. TypeError, which names the place, for anything
+    else.
     """
-    import json  # here: most programs that import dynet save nothing with it
+    import json  # here, because most programs do not save with it
 
     basename = os.fspath(basename)
     objects = list(objects)
@@ -73,12 +74,12 @@ def load(
 ) -> list[Any]:
     """The objects that `save` wrote, added to a collection.
 
-    Nothing of a file runs. Classes are those of modules that the program has imported; one of
-    `classes` stands for a class of its name in any module. With `trust`, the `.meta` file of DyNet
-    2.1 is a pickle that may have, import and run anything: for files of your own alone.
+    Nothing of a file runs. Classes are found in modules that the program has imported; a class in
+    `classes` stands for the class of its name in any module. With `trust`, the `.meta` file of
+    DyNet 2.1 is run as a pickle, which may import and run anything: use it only for your own files.
 
-    All or nothing: an error, whatever it is, leaves the collection as it was. IoError where a file
-    is damaged, or names a class that the program has not imported or that has no `from_spec`.
+    All or nothing: any error leaves the collection as it was. IoError if a file is damaged, or
+    names a class that the program has not imported or that lacks `from_spec`.
     """
     if not isinstance(params, ParameterCollection):
         raise Refused
@@ -98,8 +99,8 @@ def load_generator(
     classes: Iterable[type] = (),
     trust: bool = False,
 ) -> Iterator[Any]:
-    """`load`, an object at a time. Files and classes are checked before the first; after an error
-    the objects before it stay in the collection."""
+    """`load`, one object at a time. Files and classes are checked before the first object. After an
+    error the earlier objects stay in the collection."""
     if not isinstance(params, ParameterCollection):
         raise Refused
     return _loaded(os.fspath(basename), params, classes, trust)
@@ -142,7 +143,7 @@ def _above(key: str) -> list[str]:
 
 
 class _Keys:
-    """Keys of objects in a file: none is the same as or above another one.
+    """Keys of objects in a file: no key is equal to another or above it.
 
     Keys below the key of a collection count as its parameters.
     """
@@ -152,7 +153,7 @@ class _Keys:
         self._above: set[str] = set()
 
     def add(self, wanted: str, i: int) -> str:
-        """The key of the i-th object: the one that is wanted, or else one below its number."""
+        """The key of the i-th object: the wanted key, or else a key below the number i."""
         key, tries = wanted, 0
         while key in self._above or not self._taken.isdisjoint([key, *_above(key)]):
             key = f"/{i}{'' if tries == 0 else f'_{tries}'}/{wanted.lstrip('/')}"
@@ -175,7 +176,7 @@ def _record(x: Any, i: int, keys: _Keys) -> dict[str, Any]:
             "parameters, tables, and builders"
         )
     key = keys.add(x.param_collection().name().rstrip("/") or "/model", i)
-    from . import _specs  # here: most programs that import dynet save nothing with it
+    from . import _specs  # here, because most programs do not save with it
 
     owner = f"object {i}, a {type(x).__name__},"
     spec = _specs.encoded(x.spec, owner)
@@ -225,7 +226,7 @@ def _parsed(text: str, meta: str) -> list[Any]:
 
 
 def _check(records: list[Any], meta: Source) -> None:
-    """IoError unless they are as _record makes them and all classes are there."""
+    """IoError unless the records look as _record makes them, and all classes are there."""
     from . import _specs
 
     try:
@@ -254,7 +255,7 @@ def _made(record: dict[str, Any], meta: Source, data: str, pc: ParameterCollecti
     from . import _specs
 
     try:
-        if "made" in record:  # by a pickle that is trusted
+        if "made" in record:  # by a trusted pickle
             cls, spec = record["made"]
         else:
             cls, spec = _specs.class_of(kind, meta), _specs.decoded(record["spec"], meta)

@@ -1,6 +1,6 @@
 """A training loop for programs that do not want to write one: `fit`.
 
-What it does, but for counting, checkpoints and the line of progress:
+The loop, without counting, checkpoints and the line of progress:
 
     for epoch in range(epochs):
         for examples in batches:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class _Fields:
-    """Printed and compared as a data class is."""
+    """Printed and compared like a data class."""
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
@@ -50,7 +50,7 @@ class _Fields:
 
 
 class Step(_Fields):
-    """What `on_step` is told after an update, and `on_eval` after an epoch."""
+    """The argument of `on_step` after an update, and of `on_eval` after an epoch."""
 
     def __init__(
         self, epoch: int, step: int, loss: float, learning_rate: float, examples: int
@@ -63,7 +63,7 @@ class Step(_Fields):
 
 
 class History(_Fields):
-    """What `fit` returns."""
+    """The result of `fit`."""
 
     def __init__(
         self,
@@ -111,13 +111,13 @@ def fit(
     score, such as the accuracy on other data. After more than `patience` epochs in a row without a
     better score the training ends.
 
-    With `checkpoint` it goes on from the newest checkpoint that is there, with its history, and
-    saves when the checkpointer's steps or seconds are over, and at the end of every epoch, with the
-    score. A score that is NaN is never the best, and no checkpoint has it as its score.
-    UsageError where the checkpointer was given another `larger_is_better`, or where another loop
-    wrote the checkpoint; the model then has what is in it.
+    With `checkpoint` the training goes on from the newest checkpoint, with its history. It saves
+    after the checkpointer's steps or seconds, and at the end of every epoch, with the score. A
+    score that is NaN is never the best, and no checkpoint has it as its score. UsageError if the
+    checkpointer was given another `larger_is_better`, or if another loop wrote the checkpoint; the
+    model then has the checkpoint's contents.
 
-    Progress is one line on the standard error stream, where that is a terminal. Ctrl-C ends the
+    Progress is one line on the standard error stream, if that is a terminal. Ctrl-C ends the
     training between two updates: parameters and trainer are whole, and the gradient is empty.
     """
     epochs, batch = _whole("epochs", epochs, 0), _whole("batch", batch, 1)
@@ -213,7 +213,7 @@ class _Run:
     def _position(self) -> str:
         import json
 
-        # After many epochs there is much to say about them, and the same after each step.
+        # The report on earlier epochs may be long, and is the same after each step.
         now = json.dumps({"done": self.done, "total": self._total, "rate": self._rate})
         return f'{now[:-1]}, "epochs": {self._past}}}'
 
@@ -222,7 +222,7 @@ class _Run:
         loss_fn: Callable[[Example], Expression],
         batches: Iterator[list[Example]],
     ) -> Step:
-        """The rest of the epoch."""
+        """Trains the rest of the epoch."""
         for examples in batches:
             renew_cg()
             loss = average([_checked(loss_fn, loss_fn(x)) for x in examples])
@@ -250,7 +250,7 @@ class _Run:
         self.epoch, self.done, self._total = self.epoch + 1, 0, 0.0
         if given is not None:
             best = history.best_score
-            if isnan(given):  # neither better nor worse than any, and no checkpoint takes it
+            if isnan(given):  # neither better nor worse than others, and no checkpoint takes it
                 given = None
             elif best is None or self._sign * given > self._sign * best:
                 history.best_epoch, history.best_score = self.epoch, given
@@ -273,7 +273,7 @@ def _whole(name: str, value: Any, least: int) -> int:
 
 
 def _check_order(checkpoint: Checkpointer | None, larger_is_better: bool) -> None:
-    """UsageError if the checkpointer takes other scores for the better ones."""
+    """UsageError if the checkpointer prefers the other end of the scores."""
     if checkpoint is not None and checkpoint.larger_is_better != bool(larger_is_better):
         raise UsageError(
             f"fit: larger_is_better is {bool(larger_is_better)}, and that of the checkpointer is "
@@ -288,7 +288,7 @@ def _iterator(data: Any) -> Iterator[Any]:
 
 
 def _named(function: Any) -> str:
-    """`loss() at train.py:12`: a function of the program's, and where it begins."""
+    """`loss() at train.py:12`: a function of the program, and its first line."""
     name = getattr(function, "__qualname__", type(function).__qualname__)
     for holder in (function, getattr(function, "func", None), type(function).__call__):
         code = getattr(holder, "__code__", None)
@@ -381,8 +381,8 @@ class _Line:
 
 @told
 def both(*callbacks: Callable[[Step], Any]) -> Callable[[Step], float | None]:
-    """Several callbacks as one: all are called, in order; the last result that is not None is that
-    of all."""
+    """Several callbacks as one: all are called, in order, and the last result that is not None is
+    returned."""
 
     for i, callback in enumerate(callbacks):
         if not callable(callback):

@@ -1,14 +1,14 @@
-"""Reads the `.meta` files of DyNet 2.1, which are Python pickles, without running anything in them.
+"""Reads the `.meta` files of DyNet 2.1, which are Python pickles, and runs nothing in them.
 
 A pickle is a program that may call any function by name. Here a name is no function: it becomes a
-`_Name`, which cannot be called, and `_specs.py` looks the class up afterwards, as for files of the
-library's own. Calls that make sets, bytes, ordered dicts, named tuples and NumPy's numbers and
-arrays go to functions of this file, which make a `_Value`: a kind and its contents, to be written
-as `_specs.py` writes them.
+`_Name`, which cannot be called; afterwards `_specs.py` looks the class up, as for the library's own
+files. Calls that make sets, bytes, ordered dicts, named tuples and NumPy's numbers and arrays go to
+functions of this file. These make a `_Value`: a kind and its contents, to be written as `_specs.py`
+does.
 
-Nor does a file take long: a pickle of a few bytes may have a tuple with the same tuple twice in it,
-and so on, sixty times, that is 2^60 entries to look at. So only texts of a file are hashed or
-shown, and its contents are counted.
+Reading never takes long. A pickle of a few bytes may have a tuple with the same tuple twice in it,
+and so on, sixty times: 2^60 entries to look at. So only texts of a file are hashed or shown, and
+its contents are counted.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _NumberType:
 
 
 class _Array:
-    """An array of NumPy's, which a file first makes and then fills."""
+    """A NumPy array, which a file first makes and then fills."""
 
     __slots__ = ("content", "is_fortran", "kind", "shape")
 
@@ -78,7 +78,7 @@ class _Array:
         self.is_fortran = is_fortran is True and len(sizes) > 1
 
     def code(self) -> Any:
-        """As `_specs.py` writes it."""
+        """The array as `_specs.py` writes arrays."""
         content = self.content
         if self.is_fortran:
             size = struct.calcsize(_FORMATS[self.kind.code])
@@ -87,7 +87,8 @@ class _Array:
 
 
 def _in_order_of_c(content: bytes, shape: list[int], size: int) -> bytes:
-    """Elements of so many bytes, of which the first axis varied most quickly."""
+    """Elements of `size` bytes, turned to the order of C; before, the first axis varied most
+    quickly."""
     count = 1
     for n in shape:
         count *= n
@@ -137,7 +138,7 @@ def _empty_array(*_: Any) -> _Array:
 
 
 def _bytes(text: Any = "", encoding: Any = "latin1") -> bytes:
-    """As protocols before 3 write them: text, of which each character is a byte."""
+    """Bytes as protocols before 3 write them: text with a character for each byte."""
     if type(text) is bytes:
         return text
     if type(text) is not str or encoding not in ("latin1", "latin-1"):
@@ -200,7 +201,7 @@ for _module in ("builtins", "__builtin__"):
         _CALLED[_module, _range] = _numbers("range", (int,), 3)
 for _module in ("copyreg", "copy_reg"):
     _CALLED[_module, "_reconstructor"] = _Function(_named)
-# Modules whose classes are the library's, and how their classes are found here.
+# Modules of the library's classes, and the places of these classes here.
 _LIBRARY = ("_dynet", "_gdynet", "dynet")
 
 
@@ -213,7 +214,8 @@ class _Reader(pickle._Unpickler):
         self._left = left
 
     def count(self, arguments: Any) -> None:
-        """Of a call, which may copy them: a file may ask for the same copy many times."""
+        """Counts the arguments of a call that may copy them: a file may ask for a copy many
+        times."""
         self._left[0] -= sum(len(x) for x in arguments if type(x) in (str, bytes, list, tuple))
         _check_left(self._left)
 
@@ -332,7 +334,8 @@ def _check_left(left: list[int]) -> None:
 
 
 def _encoded(x: Any, left: list[int]) -> Any:
-    """As `encoded` of _specs.py, with classes by name. `left`: how many more there may be."""
+    """Like `encoded` of _specs.py, with classes by name. `left`: members and characters still
+    allowed."""
     left[0] -= 1 + (len(x) if type(x) in (str, bytes) else 0)
     if type(x) is _Array:
         left[0] -= len(x.content)
@@ -364,7 +367,7 @@ def _encoded_value(x: _Value, left: list[int]) -> Any:
 
 
 def _shown(x: Any) -> str:
-    """Briefly."""
+    """A short text for x."""
     text = x.text if type(x) is _Name else x
     if type(text) is not str:
         return f"a {type(x).__name__}"
@@ -380,8 +383,8 @@ class _TrustedReader(pickle.Unpickler):
 
 
 def trusted(content: bytes, meta: str) -> list[dict[str, Any]]:
-    """The records of a pickle, which is run as pickles are. IoError if that fails, or for contents
-    that 2.1 does not write."""
+    """The records of a pickle, which runs like any pickle. IoError if running fails, or for
+    contents that 2.1 does not write."""
     records: list[dict[str, Any]] = []
     stream = io.BytesIO(content)
     try:

@@ -21,7 +21,7 @@ else:  # without typing, which takes longer to import than all of dynet
 
 
 def _number(owner: object, name: str, x: Any, is_count: bool) -> Any:
-    """A number of either kind. TypeError or OverflowError, which name the argument."""
+    """A count or a float. TypeError or OverflowError, which name the argument."""
     place = f"{type(owner).__name__}: {name} is"
     try:
         number = whole(x) if is_count else float(x)
@@ -47,7 +47,7 @@ class _Value(Generic[Number]):
 
     @told
     def set(self, newval: Number) -> None:
-        """Replaces it."""
+        """Replaces the number."""
         self._value: Number = _number(self, "the number", newval, self._is_count)
 
     def get(self) -> Number:
@@ -69,17 +69,17 @@ class _Values(Generic[Number]):
 
     @told
     def set(self, newval: Iterable[Number]) -> None:
-        """Replaces all of them."""
+        """Replaces all numbers."""
         self._values: list[Number] = [
             _number(self, f"number {i}", x, self._is_count) for i, x in enumerate(newval)
         ]
 
     def get(self) -> list[Number]:
-        """The numbers, as a list of its own."""
+        """The numbers, as a new list."""
         return list(self._values)
 
     def size(self) -> int:
-        """How many there are."""
+        """The number of numbers."""
         return len(self._values)
 
 
@@ -104,15 +104,15 @@ class FloatVectorValue(_Values[float]):
 
 
 class Saveable:
-    """What classes with parameters derived from before 2.0. Today a class has `spec`, `from_spec`
-    and `param_collection` instead, and needs no base: see `dynet.save`."""
+    """The base of classes with parameters before 2.0. Today a class has `spec`, `from_spec` and
+    `param_collection` instead, and needs no base: see `dynet.save`."""
 
     def get_components(self) -> Any:
-        """The parameters, tables and builders of the object, in an order of its own."""
+        """The parameters, tables and builders of the object, in an order that the class chooses."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_components()")
 
     def restore_components(self, components: Any) -> None:
-        """Takes what `get_components` gave, in its order."""
+        """Takes the components from `get_components`, in the same order."""
         raise NotImplementedError(f"{type(self).__name__} does not define restore_components()")
 
 

@@ -39,8 +39,7 @@ _INSTEAD = {
 
 
 def operator_error(symbol: str, a: Any, b: Any, is_left: bool, line: str) -> Exception:
-    """The error for an operator of which one operand at least is an expression. `is_left`: the
-    left one is."""
+    """The error for an operator with an expression as operand: the left operand, if `is_left`."""
     other, side = (b, "right") if is_left else (a, "left")
     want = "an expression or a number"
     if symbol in ("@", "//", "%"):
@@ -84,7 +83,7 @@ def _parameters_of(function: Any) -> list[_Parameter]:
 
 
 def _is_of_package(error: BaseException) -> bool:
-    """Whether it was raised in a function of the package, and in none that that has called."""
+    """Whether the error was raised in a function of the package itself, not further down."""
     at = error.__traceback__
     while at is not None and at.tb_next is not None:
         at = at.tb_next

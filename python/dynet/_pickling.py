@@ -1,16 +1,16 @@
 """Models for pickle, copy and multiprocessing.
 
-All collections that have a root in common are one `_Model`, which is pickled once, however many of
-its parts (collections, parameters, builders, trainers) the pickled object has: its numbers as a
-safetensors file, and all else about them. In the file a parameter is named by its place in the
-model, as several parameters from `dy.load` may have one name. The parts have their places in the
-model. So parts that shared parameters before share them afterwards; and a shallow copy of a part,
-which keeps the model as it is, shares the parameters too.
+All collections with a common root are one `_Model`. It is pickled once, for any number of its parts
+(collections, parameters, builders, trainers) in the pickled object: the numbers as a safetensors
+file, and all other facts beside them. In the file a parameter is named by its place in the model,
+as several parameters from `dy.load` may have one name. The parts have their places in the model. So
+parts that shared parameters before share them afterwards; and a shallow copy of a part, which keeps
+the model as it is, shares the parameters too.
 
 A builder is made once more, with the same arguments, in a collection in which its additions are
-found rather than made (`dynet/replay.h`). Of a class that a program derives from one of the module,
-the class of the module is made anew; the work of the program's `__init__` is in the object's
-attributes, which are copied as `__getstate__` gives them, so `__init__` is not called.
+found rather than made (`dynet/replay.h`). For a program's class that derives from a builder of the
+module, the module's class is made anew. The program's `__init__` is not called: its work is in the
+object's attributes, which are copied as `__getstate__` gives them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class _Model:
-    """A tree of collections. Lives as long as a pickler, or an object being unpickled, needs it."""
+    """A tree of collections. Lives while a pickler, or an object being unpickled, needs it."""
 
     def __init__(self, root: ParameterCollection) -> None:
         self.root = root
@@ -101,12 +101,13 @@ def _parameter(model: _Model, place: int) -> Parameters | LookupParameters:
 
 
 def _ours(cls: type) -> Any:
-    """The class of the module that a class is, or is derived from."""
+    """The class of the module that equals `cls` or is a base of it."""
     return next(base for base in cls.__mro__ if base.__module__ == "dynet")
 
 
 def _state_of(x: Any) -> Any:
-    """The attributes that a program gave an object, as its class has it, or as pickle would."""
+    """The attributes that a program gave an object, by the class's own `__getstate__` or by
+    pickle's."""
     if hasattr(x, "__getstate__"):  # every object has one from Python 3.11 on
         return x.__getstate__()
     state = getattr(x, "__dict__", None) or None

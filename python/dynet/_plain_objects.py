@@ -1,9 +1,9 @@
 """Objects of a program's own classes that are plain data: a class, and a `__dict__`.
 
 Such an object is made without any of its class's code: `object.__new__`, and then its `__dict__` is
-filled. So a class takes part only if that is all there is to its objects. One with a `__del__`, a
-`__setstate__` or a `__slots__` does not, nor does one of Python's own modules, whose objects may
-hold files and processes.
+filled. So a class takes part only if its objects are nothing more. A class with a `__del__`, a
+`__setstate__` or a `__slots__` takes no part, nor does a class of Python's own modules, whose
+objects may hold files and processes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: Names that a class may not define, as its objects would be more than their `__dict__`.
+#: Names that a class may not define, because its objects would be more than their `__dict__`.
 _CODE = (
     *("__del__", "__new__", "__setstate__", "__getstate__", "__reduce__", "__reduce_ex__"),
     *("__getnewargs__", "__getnewargs_ex__", "__dict__"),
@@ -46,7 +46,7 @@ def why_not_plain(cls: type) -> str:
 
 
 def made(cls: type, state: dict[str, Any]) -> Any:
-    """An object with this `__dict__`. TypeError if the class is none of these."""
+    """An object with this `__dict__`. TypeError if the class is not plain."""
     why = why_not_plain(cls)
     if why:
         raise TypeError(f"an object of '{cls.__module__}:{cls.__qualname__}', {why}")

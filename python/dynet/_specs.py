@@ -1,9 +1,9 @@
 """The contents of a builder's `spec`, as JSON and back: `encoded` and `decoded`.
 
-A value comes back equal and of the same type, or it is refused when it is written. Nothing in a
-file runs: classes are looked up among the program's classes and the modules that the program has
-imported by itself, and their objects (a member of an enumeration, a named tuple, an object that is
-plain data) are made without their code.
+A value comes back equal and of the same type, or writing refuses the value. Nothing in a file runs:
+classes are looked up among the program's classes and the modules that the program has imported by
+itself, and their objects (a member of an enumeration, a named tuple, an object that is plain data)
+are made without their code.
 
 A value that JSON lacks is a dict with one member, which names the kind: ``{"tuple": [1, 2]}``.
 """
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PLAIN = (type(None), bool, int, float, str)
-#: Hashing one is quick, and there are few others with the same hash.
+#: Types that hash quickly, and with few values of the same hash.
 _QUICK_KEYS = (type(None), bool, float, str, bytes)
-#: Of other ones, such as tuples, a file may have been made in which all have the same hash.
+#: The most keys of other types, such as tuples: a hostile file may give all of them one hash.
 MOST_SLOW_KEYS = 4096
 MOST_ARRAY_BYTES = 1 << 20
 _NUMBERS = re.compile(r"[<>|]?[biufc]\d+")
@@ -59,7 +59,7 @@ def encoded(spec: Any, owner: str) -> Any:
 
 
 def class_name(cls: type, owner: str) -> str:
-    """The name of the class of `owner`. TypeError if the class cannot be found by it."""
+    """The name of the class of `owner`. TypeError if that name does not lead to the class."""
     try:
         return _name_of_class(cls)
     except _NotEncodable as e:
@@ -129,7 +129,7 @@ def _list(x: Iterable[Any]) -> list[Any]:
 
 
 def _set(x: Iterable[Any]) -> list[Any]:
-    """In an order that is the same each time."""
+    """The entries, in an order that is the same each time."""
     try:
         _check_keys(x)
     except ValueError as e:
@@ -153,14 +153,14 @@ def _encoded_key(x: Any) -> Any:
 
 
 def _has_object(code: Any) -> bool:
-    """Whether there is an object in it."""
+    """Whether the code holds an object."""
     if type(code) is dict:
         return "object" in code or any(map(_has_object, code.values()))
     return type(code) is list and any(map(_has_object, code))
 
 
 def _check_keys(keys: Iterable[Any]) -> None:
-    """ValueError if it may take long to put them into a dict."""
+    """ValueError if putting the keys into a dict may take long."""
     slow = 0
     for key in keys:
         if type(key) is int:
@@ -199,7 +199,7 @@ def _class_text(x: Any) -> str:
 
 
 def _found(name: str) -> Any:
-    """An attribute that is already there: a module's own __getattr__ may import."""
+    """An attribute that is there already, because a module's own __getattr__ might import."""
     module, _, path = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in path.split("."):
@@ -209,8 +209,8 @@ def _found(name: str) -> Any:
 
 
 def _is_operation(x: Any) -> bool:
-    """Whether it is a function of the module that makes an expression of others: it does no harm,
-    whoever calls it."""
+    """Whether x is a function of the module from expressions to an expression. Any file may call
+    such a function: it does no harm."""
     if isinstance(x, type) or getattr(_dynet, getattr(x, "__name__", ""), None) is not x:
         return False
     signatures = getattr(x, "__nb_signature__", ())
@@ -220,8 +220,8 @@ def _is_operation(x: Any) -> bool:
 class Source:
     """A file that is read, by its name, and the classes that the program names for it.
 
-    A class of the list stands for one of the same name in any module: a file may have been written
-    by a program in which the class was in another module, such as `__main__`.
+    A class of the list stands for the class of its name in any module: the program that wrote the
+    file may have had the class in another module, such as `__main__`.
     """
 
     def __init__(self, meta: str, classes: Iterable[type] = ()) -> None:
@@ -239,7 +239,7 @@ class Source:
         return self._meta
 
     def found(self, name: Any) -> Any:
-        """What the program has of this name, or None."""
+        """The program's class or function of this name, or None."""
         if type(name) is not str:
             raise TypeError("the name of a class is no text")
         named = self._classes.get(name.partition(":")[2])
@@ -260,7 +260,7 @@ def _plain_object(value: Any, meta: Source) -> Any:
 
 
 def class_of(name: str, meta: Source) -> Any:
-    """The class of that name. IoError unless it is imported or named, and has `from_spec`."""
+    """The class with this name. IoError unless it is imported or named, and has `from_spec`."""
     found = meta.found(name)
     if not isinstance(found, type) or not hasattr(found, "from_spec"):
         raise IoError(
@@ -344,7 +344,7 @@ def _array_of(value: Any, is_number: bool) -> Any:
 
 
 def _key(code: Any, meta: Source) -> Any:
-    """To be hashed, which for an object is code of its class."""
+    """The key of a dict. An object is refused, because hashing it runs code of its class."""
     if _has_object(code):
         raise TypeError("an object is a key, or a member of a set")
     return decoded(code, meta)
@@ -400,7 +400,7 @@ def _operation(name: str) -> Any:
 
 
 def decoded(x: Any, meta: Source) -> Any:
-    """The value that `encoded` got. IoError for a class that is not there; TypeError, ValueError,
+    """The value that `encoded` wrote. IoError for a missing class; TypeError, ValueError,
     LookupError or AttributeError for JSON that `encoded` does not write."""
     if type(x) in _PLAIN:
         return x

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 class TensorBoard:
     """A callback for `fit`: `on_step=TensorBoard("runs/first")` writes loss and learning rate.
 
-    `write(tag, number, step)` adds other curves. `every`: only each so many steps. ``tensorboard
-    --logdir runs`` shows them.
+    `write(tag, number, step)` adds other curves. `every`: the number of steps from one point to the
+    next. ``tensorboard --logdir runs`` shows them.
 
-    A training that goes on from a checkpoint repeats the steps that came after it. `first_step`
-    says with which step it goes on: what earlier files of the folder have from there on is not
-    shown. Without it, the first step that `fit` reports says it, unless that is step 1.
+    A training that goes on from a checkpoint repeats the steps that came after it. `first_step` is
+    the step at which the training goes on: TensorBoard hides the records of earlier files from that
+    step on. Without `first_step`, the first step that `fit` reports counts, unless it is step 1.
     """
 
     @told
@@ -56,7 +56,7 @@ class TensorBoard:
             self._go_on_with(first_step)
 
     def _go_on_with(self, step: int) -> None:
-        """Says that a session starts here: TensorBoard drops its records of this step and later."""
+        """Marks the start of a session: TensorBoard drops its records of this step and later."""
         self._record(_double(1, time.time()) + _count(2, step) + _bytes(7, _count(1, 1)))
 
     def __call__(self, step: Step) -> None:
@@ -74,7 +74,7 @@ class TensorBoard:
         self._record(_double(1, time.time()) + _count(2, step) + _bytes(5, _bytes(1, value)))
 
     def close(self) -> None:
-        """Ends the file. What was written is there without it, too."""
+        """Ends the file. Everything written so far is in the file without this call, too."""
         self._file.close()
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Functions that are written in Python, with errors for wrong calls as in the module."""
+"""Errors for wrong calls of functions written in Python, as the module has them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Refused: type[Exception] = _dynet._Refused
 
 
 def told(function: F) -> F:
-    """Decorates a function. A call that succeeds costs a call more; for a call that fails
+    """Decorates a function. A call that succeeds costs one more call. If a call fails,
     `_own_calls.py` looks at the arguments, and an error of the library gets the user's line.
     Exceptions of a program's own code come through."""
 
@@ -40,7 +40,7 @@ def told(function: F) -> F:
 
 
 def whole(x: Any) -> int:
-    """A whole number of any kind, as the module takes them. Refused, or an error of Python's, for
+    """A whole number of any type that the module accepts. Refused, or an error of Python's, for
     other values."""
     n = int(x)
     if isinstance(x, (str, bytes)) or n != x:

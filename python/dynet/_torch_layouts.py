@@ -1,4 +1,4 @@
-"""How PyTorch names and lays out the weights of a layer, and how this library does.
+"""Names and layouts of a layer's weights, in PyTorch and in this library.
 
 `pieces_of` describes a target as a list of pieces. The formulas of PyTorch are in its documentation
 of the layers; the formulas here are in docs/recurrent-builders.md and docs/attention-builders.md.
@@ -53,12 +53,13 @@ def _same(arrays: list[Any]) -> list[Any]:
 
 
 class Piece:
-    """Tensors of PyTorch that together are one or several parameters here.
+    """Tensors of PyTorch that together make one or several parameters here.
 
     `shapes`: the tensors' names and shapes, in order. `into` makes the arrays of `parts`, in order,
-    of the arrays of the tensors; `out` is the way back. Neither changes its arguments. The biases
-    of one `group` are all there, or none is: layers of PyTorch have an argument bias=False.
-    `refused`: names of tensors with which the layer would be another one, and the reasons.
+    from the arrays of the tensors; `out` is the way back. Both leave their arguments unchanged. The
+    biases of one `group` are all there, or all absent: layers of PyTorch have an argument
+    bias=False. `refused`: names of tensors with which the layer would be another one, and the
+    reasons.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Piece:
 
 def pieces_of(target: Any, prefix: str, names: Iterable[str], layout: Any) -> list[Piece]:
     """The pieces of a parameter, a table, a pair, a builder, or a dict of these. `names` are the
-    tensors that there are: the begin of the names of a single Transformer layer depends on it."""
+    names of the tensors: how the names of a single Transformer layer begin depends on these."""
     if isinstance(target, dict):
         return _of_dict(target, prefix, names, layout)
     if isinstance(target, (Parameters, LookupParameters)):
@@ -168,7 +169,7 @@ def _told(part: Any) -> str:
 
 
 def _plain(owner: str, name: str, part: Any, group: str | None = None) -> Piece:
-    """A tensor that has the indices of the parameter."""
+    """A tensor with the indices of the parameter."""
     return Piece(owner, {name: tuple(part.shape())}, [part], group=group)
 
 
@@ -211,7 +212,7 @@ _GATES = (0, 1, 3, 2)
 
 
 def _made(builder: Any) -> tuple[Any, ...]:
-    """The arguments that a builder of the module was made with."""
+    """The arguments from which a builder of the module was made."""
     made = _dynet._made_of(builder)
     if made is None:
         raise Unfit(f"the {type(builder).__name__} was not initialised; call super().__init__()")
@@ -303,9 +304,9 @@ _NO_MEMORY = "a TransformerDecoderBuilder with has_memory alone attends to a mem
 
 
 def _parameters_of(builder: Any, count: int) -> list[Any]:
-    """The parameters in the order in which they were made. After `copy` a builder uses the
-    parameters of another builder, and its own collection keeps unused ones. A builder that is made
-    once more, as for copy.copy, has the collection of the used parameters."""
+    """The parameters in the order of making. After `copy` a builder uses the parameters of another
+    builder, and its own collection keeps unused ones. A builder made once more, as by copy.copy,
+    has the collection of the used parameters."""
     _made(builder)
     make, arguments, _ = _pickling.builder(builder)
     parts = list(make(*arguments).param_collection().parameters_list())
@@ -345,7 +346,7 @@ def _of_attention(parts: list[Any], prefix: str, owner: str, group: str) -> list
 
 
 def _of_pair(owner: str, prefix: str, weight: Any, bias: Any, group: str) -> list[Piece]:
-    """Of an nn.Linear or nn.LayerNorm inside a larger layer."""
+    """The pieces of an nn.Linear or nn.LayerNorm inside a larger layer."""
     return [
         _plain(owner, prefix + "weight", weight),
         _plain(owner, prefix + "bias", bias, group),
@@ -438,7 +439,7 @@ def why_extra(name: str) -> str:
 
 
 def why_missing(name: str, known: set[str]) -> str:
-    """A reason for which a tensor is not among the names that there are."""
+    """The likely reason for a missing tensor."""
     form = _computed_from(name, known)
     if form:
         return f", but {form!r}{_PARAMETRIZED}"

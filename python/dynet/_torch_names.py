@@ -1,8 +1,8 @@
-"""Names of PyTorch that are others here, with their replacements.
+"""Names of PyTorch that differ here, with their replacements.
 
 The table is the source of three things: the error for each name, the section "Names" of
-docs/coming-from-pytorch.md, and with it of results of the site's search. A name that this library
-has itself does not stand here; a test looks for that, and that the names on the right exist.
+docs/coming-from-pytorch.md, and results of the site's search. A name that this library has too does
+not stand here. A test checks that, and that the names on the right exist.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _error(what: str, ours: str) -> AttributeError:
 
 class Elsewhere:
     """Stands in the module for a function or a class that has another name here. Raises an
-    AttributeError when it is called or made the base of a class."""
+    AttributeError if called or made the base of a class."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -162,7 +162,7 @@ class Elsewhere:
 
 
 class Absent(property):
-    """An attribute that says where to look. `hasattr` stays false."""
+    """An attribute whose error names the replacement. `hasattr` stays false."""
 
     def __init__(self, kind: str, name: str, ours: str) -> None:
         def fail(_: object) -> NoReturn:

@@ -130,10 +130,10 @@ def _pieces(call: str, target: Any, prefix: str, names: Iterable[str], layout: A
 
 
 def _apart(values: list[tuple[Piece, list[Any]]]) -> list[tuple[Piece, list[Any]]]:
-    """The same arrays, and copies of those that may be views of memory that is written.
+    """The same arrays, but copies of arrays that may be views of memory to be written.
 
-    Two tensors for one parameter, as those of tied weights, are an error if their numbers differ.
-    Memory of a device is no array of NumPy's, and parameters there are not compared."""
+    Two tensors for one parameter, as with tied weights, are an error if their numbers differ.
+    Parameters on a device are not compared, because NumPy cannot view that memory."""
     import numpy as np
 
     seen: dict[tuple[int, int], tuple[Piece, Any]] = {}
@@ -161,7 +161,7 @@ def _apart(values: list[tuple[Piece, list[Any]]]) -> list[tuple[Piece, list[Any]
 
 
 def _span(array: Any) -> tuple[int, int]:
-    """Where the memory of an array without gaps begins and ends."""
+    """The begin and the end of the memory of an array without gaps."""
     start = array.__array_interface__["data"][0]
     return start, start + array.nbytes
 
@@ -179,7 +179,7 @@ def _write(values: list[tuple[Piece, list[Any]]]) -> None:
 def _checked_names(
     pieces: list[Piece], tensors: _Tensors, prefix: str, allow_extra: bool
 ) -> set[str]:
-    """The names to read. A group of biases that are all absent is of a layer with bias=False."""
+    """The names to read. If all biases of a group are absent, the layer has bias=False."""
     from . import _torch_layouts
 
     known = set(tensors.names)
@@ -230,7 +230,7 @@ def _refuse_other_layers(
 
 
 def _nearby(name: str, prefix: str, names: list[str]) -> str:
-    """A hint for a prefix that no name, or another name, begins with."""
+    """A hint for a prefix with which no name, or another name, begins."""
     for begin in (name, prefix):  # `name` may be a prefix without its dot, of a dict of targets
         if begin and not begin.endswith(".") and any(n.startswith(begin + ".") for n in names):
             return f"; did you mean the prefix {begin + '.'!r}?"
@@ -287,7 +287,7 @@ def _values(piece: Piece, tensors: _Tensors, used: set[str]) -> list[Any]:
 
 
 class _Tensors:
-    """The source: names in its own order, shapes, and arrays of tensors that are asked for."""
+    """The source: names in its own order, shapes, and arrays of tensors on demand."""
 
     def __init__(self, source: Any) -> None:
         self._dict: Any = None
@@ -330,7 +330,7 @@ class _Tensors:
         return "" if shape is None else str(shape)
 
     def inner(self, name: str) -> str:
-        """A hint for a checkpoint, a dict of which one entry is the `state_dict`."""
+        """A hint for a checkpoint, a dict with the `state_dict` as an entry."""
         entries = self._dict.items() if isinstance(self._dict, dict) else ()
         found = (key for key, entry in entries if isinstance(entry, dict) and name in entry)
         return next((f"; did you mean the entry {key!r} of the dict?" for key in found), "")
@@ -359,7 +359,8 @@ class _Tensors:
 
 
 def _shape_of(value: Any) -> tuple[int, ...] | None:
-    """None for expressions here, where `shape` is a method, and for tensors that do not tell."""
+    """The shape. None for expressions of this library, whose `shape` is a method, and for tensors
+    without one."""
     try:
         return tuple(value.shape)
     except Exception:

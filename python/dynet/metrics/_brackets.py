@@ -68,8 +68,8 @@ class BracketF1(F1):
     A tree is a text, or anything whose ``str`` is one, such as a `Tree` that `TreeReader` read.
     Tags (brackets with nothing but a word) do not count; a bracket that occurs twice counts twice.
     `ignored`: labels that do not count, by default those of an outermost bracket. With
-    ``labelled=False`` only where brackets begin and end matters. ``score.exact`` of
-    ``score.sentences`` trees have all brackets right.
+    ``labelled=False`` only the begin and end of brackets matter. All brackets are right in
+    ``score.exact`` of ``score.sentences`` trees.
 
     >>> score = BracketF1()
     >>> score.add("(S (NP (D the) (N dog)) (VP (V ran)))", "(S (D the) (NP (N dog)) (VP (V ran)))")

@@ -182,7 +182,7 @@ def _require_same_text(right: _Document, answer: _Document) -> None:
 
 
 def _shared(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> int:
-    """How many spans both have."""
+    """The number of common spans."""
     return len(set(a) & set(b))
 
 
@@ -207,7 +207,7 @@ def _align(gold: list[_Word], found: list[_Word]) -> list[tuple[_Word, _Word]]:
 
 def _region(gold: list[_Word], found: list[_Word], g: int, f: int) -> tuple[int, int]:
     """The ends of both lists of words over the characters of a token with several words. The region
-    grows while another such token begins inside of it."""
+    grows while another such token begins inside."""
     if gold[g].group >= 0:
         end = gold[g].end
         if found[f].group < 0 and found[f].begin < gold[g].begin:

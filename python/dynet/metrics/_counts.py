@@ -71,7 +71,7 @@ class Score:
 
 
 def _copied(fields: dict[str, object]) -> dict[str, object]:
-    """Counts of their own, nested ones included."""
+    """Copies of the counts, nested counts included."""
     from copy import deepcopy
 
     return deepcopy(fields)
@@ -170,7 +170,7 @@ class F1(Score):
         self.predicted = 0
 
     def add(self, gold: Iterable[Hashable], predicted: Iterable[Hashable]) -> None:
-        """Two collections. What occurs several times counts so many times."""
+        """Two collections. Each occurrence of an element counts."""
         wanted, found = Counter(gold), Counter(predicted)
         self.count((wanted & found).total(), wanted.total(), found.total())
 
@@ -228,7 +228,7 @@ class Confusion(Score):
 
     @property
     def labels(self) -> list[object]:
-        """All classes that occurred, in order (that of their texts if they do not compare)."""
+        """All classes that occurred, sorted (by their texts, if the classes do not compare)."""
         found = {label for pair in self.counts for label in pair}
         try:
             return sorted(found)  # type: ignore[type-var]
@@ -284,7 +284,7 @@ class Perplexity(Score):
         self.words = 0
 
     def add(self, loss: float, words: int) -> None:
-        """The sum of the losses of so many words. ValueError for fewer than 0 words, or a loss that
+        """The sum of the losses of `words` words. ValueError for fewer than 0 words, or a loss that
         is NaN."""
         loss, words = float(loss), int(words)
         if words < 0 or math.isnan(loss):

@@ -30,9 +30,9 @@ def _split(tag: str) -> tuple[str, str]:
 def spans(tags: Sequence[str], scheme: str = "any") -> list[Span]:
     """The spans of a sentence's tags: (type, first word, word behind the last one), in order.
 
-    `scheme`: "any" takes BIO, BIOES (IOBES) and the older IOB, where a span may begin with I, as
-    the script conlleval of CoNLL-2000 does: a span begins at B or S, behind E, S and O, and where
-    the type changes; it ends at E and S, and before whatever begins or is O. "BIO" and "BIOES" take
+    `scheme`: "any" takes BIO, BIOES (IOBES) and the older IOB, in which a span may begin with I, as
+    the script conlleval of CoNLL-2000 does. A span begins at B or S, behind E, S and O, and at a
+    change of type; it ends at E and S, before O, and before the next span. "BIO" and "BIOES" take
     well-formed spans only: B I I, and S or B I E. ValueError for other tags or schemes.
 
     >>> spans(["B-PER", "I-PER", "O", "I-LOC"])
@@ -64,7 +64,7 @@ def _spans_of_any(split: list[tuple[str, str]]) -> list[Span]:
 
 
 def _well_formed(split: list[tuple[str, str]], *, closed: bool) -> list[Span]:
-    """`closed`: a span says where it ends (BIOES)."""
+    """`closed`: the last tag of a span is E or S (BIOES)."""
     found: list[Span] = []
     i = 0
     while i < len(split):
@@ -103,8 +103,8 @@ class SpanF1(Score):
         self.types: dict[str, F1] = {}  #: by type
 
     def add(self, gold: Iterable[str], predicted: Iterable[str]) -> None:
-        """The tags of one sentence. ValueError if one list is longer, or a tag is none; nothing is
-        counted then."""
+        """The tags of one sentence. ValueError if one list is longer, or a text is not a tag;
+        nothing is counted then."""
         both = pairs("SpanF1", gold, predicted)
         wanted = set(spans([str(g) for g, _ in both], self.scheme))
         found = set(spans([str(p) for _, p in both], self.scheme))

@@ -18,8 +18,8 @@ class Bleu(Score):
     """BLEU of a corpus by sacrebleu (Post, 2018), from 0 to 100. The package is imported when a
     value is asked for; ``pip install sacrebleu`` installs it.
 
-    `settings` go to ``sacrebleu.BLEU``, such as ``tokenize="char"``. The sentences are kept, since
-    BLEU is of a corpus and no mean of its sentences.
+    `settings` go to ``sacrebleu.BLEU``, such as ``tokenize="char"``. The score keeps the sentences,
+    because BLEU of a corpus is not a mean over sentences.
 
         score = Bleu()
         score.add("the cat sat on the mat", ["the cat sat on the mat", "a cat sat on a mat"])
@@ -34,7 +34,7 @@ class Bleu(Score):
 
     def add(self, hypothesis: str, references: str | Sequence[str]) -> None:
         """A translation and its references, texts that are not tokenized. ValueError without a
-        reference, or where there are fewer or more of them than for the first sentence."""
+        reference, or for another number of references than the first sentence has."""
         several = (references,) if isinstance(references, str) else tuple(references)
         if not several or (self.references and len(several) != len(self.references[0])):
             wanted = f"want {len(self.references[0])}" if self.references else "want one or more"
