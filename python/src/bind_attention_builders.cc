@@ -164,7 +164,7 @@ void bind_attention(nb::module_& m) {
   auto heads = define_attention<MultiHeadAttentionBuilder>(
       m, "MultiHeadAttentionBuilder",
       "Several scaled dot products side by side (Vaswani et al., 2017), with projections of "
-      "queries, keys, values and of what they give.");
+      "queries, keys, values and results.");
   def_init(
       heads,
       +[](unsigned dim, unsigned count, ParameterCollection& model, unsigned memory_dim) {
@@ -217,8 +217,8 @@ nb::class_<Held<Builder>> define_stack(nb::module_& m, const char* name, const c
          b.set("dropout", "set_dropout", rate);
        },
        arg("rate"),
-       "Share of the numbers that are set to 0, from 0 to 1: of what attention and feed-forward "
-       "network give, and within the latter.")
+       "Share of the numbers that are set to 0, from 0 to 1: of the results of attention and "
+       "feed-forward network, and within the latter.")
       .def(
           "disable_dropout",
           [](Py& b) {
@@ -232,7 +232,8 @@ nb::class_<Held<Builder>> define_stack(nb::module_& m, const char* name, const c
 void bind_encoder(nb::module_& m) {
   using nb::arg;
   using Encoder = Held<TransformerEncoderBuilder>;
-  nb::class_<TransformerState>(m, "TransformerState", "What a Transformer's decoder has read.")
+  nb::class_<TransformerState>(m, "TransformerState",
+                               "The inputs that a Transformer's decoder has read so far.")
       .def(
           "output",
           [](const TransformerState& s) -> nb::object {
@@ -268,8 +269,8 @@ void bind_decoder(nb::module_& m) {
   using Decoder = Held<TransformerDecoderBuilder>;
   auto decoder = define_stack<TransformerDecoderBuilder>(
       m, "TransformerDecoderBuilder",
-      "Layers in which each position attends to those up to it and, with `has_memory`, to the "
-      "output of an encoder, whose size is `memory_dim` (0: `dim`).");
+      "Layers in which each position attends to itself and earlier positions and, with "
+      "`has_memory`, to the output of an encoder, whose size is `memory_dim` (0: `dim`).");
   def_init(
       decoder,
       +[](unsigned layers, unsigned dim, unsigned heads, unsigned hidden_dim,
@@ -301,7 +302,7 @@ void bind_decoder(nb::module_& m) {
           },
           arg("state"), arg("x"),
           "The state after one more position {dim}; after `start` also after a whole sequence "
-          "{dim,positions}, each of which sees those before it.");
+          "{dim,positions}, each of which sees the positions before it.");
 }
 
 struct PyPositionalEncoding : Made {

@@ -46,10 +46,10 @@ void bind_rnn_base(nb::module_& m) {
           arg("vecs") = nb::none(), arg("update") = true,
           nb::sig("def initial_state(self, vecs: collections.abc.Iterable[Expression] | None = "
                   "None, update: bool = True) -> RNNState"),
-          "The state before the first input. The first call in a graph adds the parameters to it; "
-          "without `update` they get no gradient. Without dropout it is the same object within a "
-          "graph. With dropout, and where `update` is not that of the first call, each call begins "
-          "a sequence: with masks, a number of examples and an `update` of its own.")
+          "The state before the first input. The first call in a graph adds the parameters to the "
+          "graph; without `update` they get no gradient. Without dropout the state is the same "
+          "object within a graph. With dropout, or with another `update` than in the first call, "
+          "each call begins a sequence, with its own masks, number of examples and `update`.")
       .def("initial_state_from_raw_vectors", &initial_state_from_arrays, arg("vecs"),
            arg("update") = true,
            nb::sig("def initial_state_from_raw_vectors(self, vecs: collections.abc.Iterable["
@@ -138,8 +138,8 @@ void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
           b.set("ln_epsilon", "set_ln_epsilon", epsilon);
         },
         arg("epsilon"),
-        "What layer normalisation adds to variances, from the next step on; above 0. By default "
-        "1e-16, as little as DyNet 2.1 adds; PyTorch has 1e-5.");
+        "The number that layer normalisation adds to variances, from the next step on; above 0. By "
+        "default 1e-16, as little as DyNet 2.1 adds; PyTorch has 1e-5.");
   } else {
     def_init(c, &make_rnn<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
              arg("model"));
@@ -160,8 +160,8 @@ void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
           b.set("dropout", "set_dropouts", d, d_h, d_c);
         },
         arg("d"), arg("d_h"), arg("d_c"),
-        "Rates of dropout of what the layers read, of their hidden states, and of cells where a "
-        "peephole reads them.");
+        "Rates of dropout of the layers' inputs, of their hidden states, and of cells that a "
+        "peephole reads.");
   } else {
     c.def(
         "set_dropouts",
@@ -171,7 +171,7 @@ void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
           b.set("dropout", "set_dropouts", d, d_h);
         },
         arg("d"), arg("d_h"),
-        "Rates of dropout of what the layers read, and of their hidden states.");
+        "Rates of dropout of the layers' inputs, and of their hidden states.");
   }
   c.def(
       "set_dropout_masks",
@@ -218,10 +218,10 @@ void bind_all(nb::module_& m) {
   using nb::arg;
   bind_with_masks<SimpleRNNBuilder>(m, "SimpleRNNBuilder",
                                     "h = tanh(W x + U h' + b), layer on layer.");
-  auto gru = define_builder<GRUBuilder>(
-      m, "GRUBuilder",
-      "Gated recurrent unit (Cho et al., 2014). Dropout is drawn anew at each step, on what the "
-      "layers read and on the output.");
+  auto gru =
+      define_builder<GRUBuilder>(m, "GRUBuilder",
+                                 "Gated recurrent unit (Cho et al., 2014). Dropout is drawn anew "
+                                 "at each step, on the layers' inputs and on the output.");
   add_constructor<GRUBuilder>(gru);
   bind_coupled(m);
   give_options_to(m.attr("CoupledLSTMBuilder"), bind_with_masks<VanillaLSTMBuilder>(
@@ -235,8 +235,8 @@ void bind_all(nb::module_& m) {
             b.get().set_sparsity(sparsity);
           },
           arg("sparsity"),
-          "Holds this share (0 to 1) of all elements of the matrices at 0: those whose absolute "
-          "values are the smallest now.");
+          "Holds this share (0 to 1) of all elements of the matrices at 0: the elements with the "
+          "smallest absolute values now.");
   bind_with_masks<CompactVanillaLSTMBuilder>(
       m, "CompactVanillaLSTMBuilder",
       "The standard LSTM with a forget bias of 1, and with noise on its matrices.")

@@ -53,9 +53,9 @@ void bind_crf(nb::module_& m) {
       },
       arg("emissions"), arg("transitions"), arg("tags"), arg("start").none() = nb::none(),
       arg("end").none() = nb::none(),
-      "Score of a sequence of tags in a linear-chain CRF, whose arguments are those of "
-      "`crf_log_partition`. `tags`: one list for all examples, or one for each; where it has fewer "
-      "tags than there are steps, the first steps count.");
+      "Score of a sequence of tags in a linear-chain CRF, with the arguments of "
+      "`crf_log_partition`. `tags`: one list for all examples, or one for each; if a list is "
+      "shorter than the sequence, the first steps count.");
   m.def(
       "crf_viterbi",
       [](const ExprArg& emissions, const ExprArg& transitions, const Optional& start,
@@ -66,9 +66,10 @@ void bind_crf(nb::module_& m) {
       },
       arg("emissions"), arg("transitions"), arg("start").none() = nb::none(),
       arg("end").none() = nb::none(), arg("lengths") = List(),
-      "The best sequence of tags of a linear-chain CRF, as numbers, and its score. Arguments are "
-      "those of `crf_log_partition`. Of equally good sequences the one with the first tag at the "
-      "last step, then at the last but one, ...; tags after the end of a sequence are 0.");
+      "The best sequence of tags of a linear-chain CRF, as numbers, and its score. The arguments "
+      "are the same as for `crf_log_partition`. Of equally good sequences the lowest tag at the "
+      "last step wins, then at the step before, and so on; tags after the end of a sequence are "
+      "0.");
 }
 
 }  // namespace
@@ -87,13 +88,11 @@ void bind_chains(nb::module_& m) {
       },
       arg("log_probs"), arg("labels"), arg("lengths") = List(), arg("blank") = 0U,
       "Loss of connectionist temporal classification: -ln of the probability that a sequence of "
-      "classes says these labels, once neighbours that are equal became one and blanks were left "
-      "out. Takes log-probabilities {classes,steps}: `log_softmax(x)` of plain scores. `labels`: "
-      "one "
-      "list for all examples, or one for each; an empty one means blanks at all steps. `lengths`: "
-      "of "
-      "a batch of padded sequences, how many steps of each count. Infinite, without a gradient, "
-      "where there are too few steps for the labels.");
+      "classes gives these labels after equal neighbours become one and blanks are left out. Takes "
+      "log-probabilities {classes,steps}: `log_softmax(x)` of plain scores. `labels`: one list for "
+      "all examples, or one for each; an empty list means blanks at all steps. `lengths`: for a "
+      "batch of padded sequences, the number of steps of each. Infinite, without a gradient, if "
+      "there are too few steps for the labels.");
 }
 
 }  // namespace dynet::python

@@ -182,7 +182,7 @@ void bind_additions(nb::class_<ParameterCollection>& c) {
       .def("parameters_from_numpy", &parameters_from_array, arg("array"), arg("name") = "",
            arg("device") = "", "A parameter with the shape and the numbers of an array.")
       .def("lookup_parameters_from_numpy", &table_from_array, arg("array"), arg("name") = "",
-           arg("device") = "", "A table; the first axis of the array is that of the rows.")
+           arg("device") = "", "A table; the first axis of the array counts its rows.")
       .def(
           "add_subcollection",
           [](ParameterCollection& pc, const nb::object& name) {
@@ -201,8 +201,7 @@ void bind_collection_files(nb::class_<ParameterCollection>& c) {
   const auto populate = [](ParameterCollection& pc, const std::string& fname,
                            const std::string& key) { populate_from(pc, fname, key); };
   c.def("save", save, arg("fname"), arg("name") = "", arg("append") = false,
-        "Writes all parameters to a file, as safetensors where its name ends so, else as text; on "
-        "an "
+        "Writes all parameters to a file: as safetensors if the name ends so, else as text. On an "
         "error the old file stays.")
       .def("write_to_textfile", save, arg("fname"), arg("key") = "", arg("append") = false,
            "`save` by another name.");
@@ -250,7 +249,7 @@ void bind_collection(nb::module_& m) {
             }
             return list;
           },
-          "The parameters of this collection and those below, in the order of creation.")
+          "The parameters of this collection and the collections below, in the order of creation.")
       .def(
           "lookup_parameters_list",
           [](const ParameterCollection& pc) {
@@ -260,7 +259,7 @@ void bind_collection(nb::module_& m) {
             }
             return list;
           },
-          "The tables of this collection and those below, in the order of creation.")
+          "The tables of this collection and the collections below, in the order of creation.")
       .def("name", &ParameterCollection::get_fullname, "The full name: \"/\" or \"/foo/\".")
       .def("parameter_count", &ParameterCollection::parameter_count, "Number of values.")
       .def("gradient_l2_norm", &ParameterCollection::gradient_l2_norm, "Norm of all gradients.")

@@ -43,16 +43,16 @@ void bind_reductions_over_dimensions(nb::module_& m) {
         return PyExpression(moment_dim(x.node(), axes_of(x, d), r, b, n, here()));
       },
       arg("x"), arg("d"), arg("r"), arg("b"), arg("n") = 0U,
-      "Raw moment (1/n) sum x^r over the dimensions `d` and, with `b`, over the batch. With n = 0 "
-      "the mean is over as many numbers as there are.");
+      "Raw moment (1/n) sum x^r over the dimensions `d` and, with `b`, over the batch. n = 0 "
+      "stands for the number of summed elements.");
   m.def(
       "mean_dim",
       [](const ExprArg& x, const AxesArg& d, bool b, unsigned n) {
         return PyExpression(mean_dim(x.node(), axes_of(x, d), b, n, here()));
       },
       arg("x"), arg("d"), arg("b"), arg("n") = 0U,
-      "Mean over the dimensions `d` and, with `b`, over the batch. With n = 0 it is over as many "
-      "numbers as there are.");
+      "Mean over the dimensions `d` and, with `b`, over the batch. n = 0 stands for the number of "
+      "summed elements.");
   m.def(
       "std_dim",
       [](const ExprArg& x, const AxesArg& d, bool b, unsigned n) {
@@ -167,7 +167,7 @@ void bind_functions(nb::module_& m) {
       },
       arg("e"), arg("device_str"),
       "A copy on another device, in that device's numbers; the gradient is copied back. On the "
-      "device of `e`: `e` itself. DeviceError where there is no such device.");
+      "device of `e`: `e` itself. DeviceError if there is no such device.");
 }
 
 nb::list gradients(const ExprArg& loss, const ExprListArg& xs) {
@@ -180,15 +180,14 @@ nb::list gradients(const ExprArg& loss, const ExprListArg& xs) {
 
 void bind_gradient(nb::module_& m) {
   using nb::arg;
-  m.def(
-      "gradient", &gradients, arg("loss"), arg("xs"),
-      nb::sig("def gradient(loss: Expression, xs: collections.abc.Iterable[Expression]) -> "
-              "list[Expression]"),
-      "The gradients of a loss as nodes, one for each of `xs`: they can be part of another loss, "
-      "which `backward` or `gradient` differentiates again. A parameter stands for all its nodes, "
-      "a lookup for itself; zeros where the loss does not depend on it. Of a batch of losses the "
-      "sum counts. UsageError, and no node is added, where an operation in between has no "
-      "backward in operations.");
+  m.def("gradient", &gradients, arg("loss"), arg("xs"),
+        nb::sig("def gradient(loss: Expression, xs: collections.abc.Iterable[Expression]) -> "
+                "list[Expression]"),
+        "The gradients of a loss as nodes, one for each of `xs`. These nodes can be part of "
+        "another loss, which `backward` or `gradient` differentiates again. A parameter stands for "
+        "all its nodes, a lookup for itself; a gradient is zeros if the loss does not depend on x. "
+        "Of a batch of losses the sum counts. UsageError, and no node is added, if an operation in "
+        "between has no backward in operations.");
 }
 
 void bind_lstm_gates(nb::module_& m) {

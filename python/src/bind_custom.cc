@@ -369,16 +369,15 @@ PyExpression apply(nb::handle operation, const nb::args& xs) {
 }  // namespace
 
 void bind_custom(nb::module_& m) {
-  m.def(
-      "apply", &apply, nb::arg("operation"), nb::arg("xs"),
-      nb::sig("def apply(operation: typing.Any, *xs: Expression) -> Expression"),
-      "An operation written in Python: an object with `forward(*xs)`, which returns an array, and "
-      "`backward(xs, y, dy)`, which returns the gradients of the arguments as a tuple (None where "
-      "there is none). Optional: `shape(*shapes)`, the result's shape (else that of the first "
-      "argument), and in the class `batched = True` and `attributes`, a tuple of names. Functions "
-      "see one example each, or, when batched, the whole batch as last axis. The node computes "
-      "with "
-      "this object, as it is then; `attributes` count as they are now, whatever becomes of them.");
+  m.def("apply", &apply, nb::arg("operation"), nb::arg("xs"),
+        nb::sig("def apply(operation: typing.Any, *xs: Expression) -> Expression"),
+        "An operation written in Python: an object with `forward(*xs)`, which returns an array, "
+        "and `backward(xs, y, dy)`, which returns the gradients of the arguments as a tuple (None "
+        "for no gradient). Optional: `shape(*shapes)`, the result's shape (else the shape of the "
+        "first argument), and in the class `batched = True` and `attributes`, a tuple of names. "
+        "Functions see one example each, or, if batched, the whole batch as last axis. The node "
+        "computes with the object as it is when it computes; `attributes` count as they are now, "
+        "and later changes do not.");
 }
 
 }  // namespace dynet::python

@@ -57,9 +57,9 @@ struct Timeline {
 void bind_timeline(nb::module_& m) {
   nb::class_<Timeline>(
       m, "timeline",
-      "Within `with timeline(\"run.json\"):` the library records what it does, in all threads: "
-      "forward and backward passes, in them planning and each kernel call with its nodes, its "
-      "group and the line of its first node, and updates of trainers. The file opens in Perfetto "
+      "Within `with timeline(\"run.json\"):` the library records its work, in all threads: forward "
+      "and backward passes, in them planning and each kernel call with its nodes, its group and "
+      "the line of its first node, and updates of trainers. The file opens in Perfetto "
       "(ui.perfetto.dev) and in chrome://tracing.")
       .def(
           "__init__",
@@ -96,12 +96,12 @@ void bind_debug(nb::module_& m) {
   bind_timeline(m);
   m.def(
       "find_nan", [] { return find_nan(current_graph().cg); },
-      "Where numbers became bad first in the graph. Looks for NaN in the values that were "
-      "computed; then, after a backward pass, for NaN and infinities in the gradients, from the "
-      "loss down; then for infinite values. Names the node and its line; empty where all is "
-      "finite. What `trainer.update()` says of a bad gradient has it already.");
+      "The first node with bad numbers, and its line; empty if all numbers are finite. Looks for "
+      "NaN in the computed values; then, after a backward pass, for NaN and infinities in the "
+      "gradients, from the loss down; then for infinite values. The error of `trainer.update()` "
+      "about a bad gradient has this text already.");
   m.def("profile_text", &profile_text,
-        "What kernel calls took since `--dynet-profiling` was on; empty where it is off.");
+        "Times of kernel calls since `--dynet-profiling` was on; empty if it is off.");
   m.def("reset_profile", &reset_profile, "Forgets what was measured.");
 }
 

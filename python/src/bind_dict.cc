@@ -61,15 +61,15 @@ void bind_words(nb::class_<Dict>& c) {
        arg("words") = nb::make_tuple())
       .def(
           "convert", [](Dict& d, const std::string& word) { return d.convert(word); }, arg("word"),
-          "The id of a word. A new one is added, unless the dictionary is frozen: then it is the "
-          "unknown word, or a RuntimeError where `set_unk` was not called.")
+          "The id of a word. A new word is added, unless the dictionary is frozen. Then a new word "
+          "counts as the unknown word; without `set_unk` it is a RuntimeError.")
       .def(
           "convert", [](const Dict& d, int id) { return d.convert(id); }, arg("id"),
-          "The word with an id. IndexError where there is none.")
+          "The word with an id. IndexError if there is none.")
       .def("__len__", &Dict::size)
       .def("__contains__", &Dict::contains, arg("word"))
       .def("get_words", &Dict::get_words, "A list of all words, in the order of their ids.")
-      .def("clear", &Dict::clear, "Forgets the words; what is frozen stays so.")
+      .def("clear", &Dict::clear, "Forgets the words; a frozen dictionary stays frozen.")
       .def("__repr__", [](const Dict& d) {
         return "Dict of " + std::to_string(d.size()) + (d.size() == 1 ? " word" : " words") +
                (d.is_frozen() ? ", frozen" : "");
@@ -86,8 +86,8 @@ void bind_dict(nb::module_& m) {
   c.def("freeze", &Dict::freeze, "It takes no new words from now on.")
       .def("is_frozen", &Dict::is_frozen)
       .def("set_unk", &Dict::set_unk, arg("word"),
-           "What unknown words are taken for; it is added where it is new. Once, after `freeze`: "
-           "else a RuntimeError.")
+           "The word that stands for unknown words; added if new. Once, after `freeze`: else a "
+           "RuntimeError.")
       .def("get_unk_id", &Dict::get_unk_id, "The id of the unknown word; -1 without one.")
       .def(
           "save", [](const Dict& d, const path& file) { text::save_dict(file.string(), d); },

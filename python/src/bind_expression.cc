@@ -259,17 +259,18 @@ void bind_values(nb::class_<PyExpression>& c) {
   using nb::arg;
   c.def("value", &value_of, arg("recalculate") = false,
         nb::sig("def value(self, recalculate: bool = False) -> typing.Any"),
-        "The value: a float for one element, a list for a vector (a batch one after the other), an "
-        "array for two dimensions or more. Computes what is missing, or everything anew.")
+        "The value: a float for one element, a list for a vector (the examples of a batch one "
+        "after the other), an array for two dimensions or more. Computes what is missing, or "
+        "everything anew.")
       .def("scalar_value", &scalar_of, arg("recalculate") = false,
-           "The only element. ValueError where there are several.")
+           "The only element. ValueError if there are several.")
       .def("vec_value", &list_of_value, arg("recalculate") = false,
            nb::sig("def vec_value(self, recalculate: bool = False) -> list[float]"),
            "All elements, column by column, the examples of a batch one after the other.")
       .def("npvalue", &npvalue_of, arg("recalculate") = false,
            nb::sig(
                "def npvalue(self, recalculate: bool = False) -> numpy.typing.NDArray[typing.Any]"),
-           "The value as an array, the batch as last axis where it is not 1.")
+           "The value as an array, with the batch as last axis unless it is 1.")
       .def(
           "forward",
           [](const PyExpression& x, bool recalculate) { compute(resolve(x), recalculate); },
@@ -301,8 +302,8 @@ void bind_parts(nb::class_<PyExpression>& c) {
           "__getitem__", &get_item, arg("index"),
           nb::sig("def __getitem__(self, index: int | slice | tuple[slice, ...], /) -> Expression"),
           "A part: `pick` for an int, `pick_range` or `strided_select` for a slice or a tuple of "
-          "slices, of which the one after those of the dimensions is for the batch. Places and "
-          "bounds count from the end where they are negative.")
+          "slices; a slice after the dimensions' slices is for the batch. Negative places and "
+          "bounds count from the end.")
       .def(
           "device_name", [](const PyExpression& x) { return resolve(x).get_device_name(); },
           "Name of the device that the value is on.")
@@ -311,9 +312,8 @@ void bind_parts(nb::class_<PyExpression>& c) {
           "Whether the graph has gone on without it.")
       .def("set", &set_value, arg("value"),
            "Replaces the numbers of an input, or the indices of a lookup or a pick, and forgets "
-           "what "
-           "was computed. Of a pick -1 is the last place. As many as before. Ask for a value "
-           "before the next `backward`.")
+           "computed values. The number of values stays the same. For a pick, -1 is the last "
+           "place. Ask for a value before the next `backward`.")
       .def(
           "set_index",
           [](const PyExpression& x, nb::handle index) {
@@ -374,7 +374,7 @@ void bind_number(nb::class_<PyExpression>& c) {
   c.def("__bool__", &truth_of, "True of parameters and tables; TypeError of other expressions.")
       .def(
           "__float__", [](const PyExpression& x) { return number_of(x, "float()"); },
-          "The value, where it is one number. TypeError where it is more.")
+          "The value, if it is one number. TypeError for more numbers.")
       .def(
           "__int__",
           [](const PyExpression& x) {
@@ -399,10 +399,10 @@ void bind_number(nb::class_<PyExpression>& c) {
             return text;
           },
           arg("form"), nb::sig("def __format__(self, form: str, /) -> str"),
-          "The value as a float is formatted, where `form` is not empty.")
+          "The value formatted as a float, unless `form` is empty.")
       .def("__eq__", &equals, arg("other").none(),
            nb::sig("def __eq__(self, other: object, /) -> bool"),
-           "Whether it is the same object. TypeError where `other` is a number or has some.")
+           "Whether `other` is the same object. TypeError if `other` is a number or holds numbers.")
       .def(
           "__lt__", [](nb::handle, nb::handle o) -> bool { refuse_comparison(o, "<"); },
           arg("other").none(), nb::sig("def __lt__(self, other: object, /) -> bool"), "TypeError.")

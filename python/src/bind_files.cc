@@ -100,8 +100,8 @@ void bind_loader(nb::module_& m) {
   using nb::arg;
   nb::class_<SafetensorsLoader> c(
       m, "SafetensorsLoader",
-      "Reads a safetensors file by name. It is mapped into memory: only what is asked for is read. "
-      "All or nothing.");
+      "Reads a safetensors file by name. The file is mapped into memory, and only tensors that are "
+      "asked for are read. All or nothing.");
   c.def(nb::init<const std::string&>(), arg("fname"))
       .def("populate", &populate_chosen, arg("object"), arg("key") = "", arg("names") = nb::none(),
            kStoppable,
@@ -172,7 +172,7 @@ CheckpointPolicy policy_from(const PyPolicy& p) {
 
 /// The known facts of a checkpointer, and the functions that give it others.
 void bind_saved_steps(nb::class_<Checkpointer>& c) {
-  c.def_prop_ro("steps", &Checkpointer::steps, "Calls of step(), those before resume() included.")
+  c.def_prop_ro("steps", &Checkpointer::steps, "Calls of step(), including calls before resume().")
       .def_prop_ro("position", &Checkpointer::position,
                    "The position of the last save() or resume().")
       .def_prop_ro(
@@ -197,7 +197,7 @@ void bind_saved_steps(nb::class_<Checkpointer>& c) {
           },
           nb::for_getter(
               nb::sig("def checkpoints(self) -> list[tuple[str, int, typing.Optional[float]]]")),
-          "What the folder has: file, steps and score of each.");
+          "The checkpoints in the folder: file, steps and score of each.");
 }
 
 void bind_checkpointer(nb::module_& m) {
@@ -220,8 +220,8 @@ void bind_checkpointer(nb::module_& m) {
        arg("folder"), arg("model"), arg("trainer"), arg("every_steps") = 0,
        arg("every_seconds") = 0.0, arg("keep_best") = 1, arg("keep_last") = 1,
        arg("larger_is_better") = true, nb::keep_alive<1, 4>(),
-       "step() saves every so many steps or seconds (0: never). The last ones are kept, and those "
-       "with the best scores.")
+       "step() saves at every `every_steps` steps or `every_seconds` seconds (0: never). The last "
+       "checkpoints are kept, and the checkpoints with the best scores.")
       .def("__repr__",
            [](const Checkpointer& it) {
              return "Checkpointer after " + std::to_string(it.steps()) +
@@ -230,7 +230,7 @@ void bind_checkpointer(nb::module_& m) {
                     (it.checkpoints().size() == 1 ? " checkpoint" : " checkpoints");
            })
       .def("resume", &Checkpointer::resume, kStoppable,
-           "Goes on from the newest checkpoint that is whole; False where there is none.")
+           "Goes on from the newest checkpoint that is whole; False if there is none.")
       .def("load_best", &Checkpointer::load_best, kStoppable,
            "Gives the model the parameters with the best score, and nothing else.")
       .def(
@@ -252,7 +252,7 @@ void bind_checkpointer(nb::module_& m) {
 
 void bind_additions(nb::module_& m) {
   using Additions = ext::Additions;
-  nb::class_<Additions>(m, "_Additions", "What is added to a collection from now on.")
+  nb::class_<Additions>(m, "_Additions", "The objects that are added to a collection from now on.")
       .def(nb::init<const ParameterCollection&>(), nb::arg("to"))
       .def("undo", &Additions::undo, "Takes it out again.");
 }
@@ -293,7 +293,7 @@ void bind_files(nb::module_& m) {
       "_foreign_file",
       [](const nb::bytes& begin) { return text::foreign_file({begin.c_str(), begin.size()}); },
       nb::arg("begin"), nb::sig("def _foreign_file(begin: bytes) -> str"),
-      "What a file is that begins so; empty where that is not known.");
+      "The kind of a file that begins so; empty if unknown.");
   bind_additions(m);
   bind_saver(m);
   bind_loader(m);

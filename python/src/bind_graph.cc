@@ -121,8 +121,8 @@ void bind_graph_texts(nb::module_& m) {
           "to_dot", [](const GraphPointer& graph) { return graph->cg.to_dot(); }, "DOT text.")
       .def(
           "to_svg", [](const GraphPointer& graph) { return graph->cg.to_svg(); },
-          "The graph as an SVG picture, in boxes of what runs together where all of it is computed "
-          "at once. A notebook shows it where a cell ends with `dy.cg()`.")
+          "The graph as an SVG picture. Boxes show the groups of one computation of the whole "
+          "graph. A notebook shows the picture if a cell ends with `dy.cg()`.")
       .def("_repr_svg_", [](const GraphPointer& graph) { return graph->cg.to_svg(); })
       .def(
           "dump",
@@ -182,9 +182,9 @@ void bind_graph_functions(nb::module_& m) {
       [](const ExprArg& a, const ExprArg& b) { return explain_batch(a.node(), b.node()); },
       arg("a"), arg("b"),
       "Why batching does not run two nodes of a graph together, as the first difference of their "
-      "keys: `attributes: d=0 != d=1`, `argument 1: {3} != {4}`; or what else forbids it; "
-      "`equal keys` where nothing does: then they share a group when they are asked for together "
-      "and become ready together. Computes nothing. GraphError where the nodes are of different "
+      "keys: `attributes: d=0 != d=1`, `argument 1: {3} != {4}`; or another reason; `equal keys` "
+      "if there is none: the nodes then share a group if the program asks for them together and "
+      "they become ready together. Computes nothing. GraphError if the nodes are of different "
       "graphs.");
   m.def("cg", &current_graph_pointer, "This thread's graph.");
   m.def(
@@ -221,11 +221,10 @@ struct NoGrad {
 void bind_no_grad(nb::module_& m) {
   nb::class_<NoGrad>(
       m, "no_grad",
-      "Within `with no_grad():` values that this thread asks for are computed without what "
-      "backward "
-      "needs: a result is dropped as soon as no node waits for it, and its memory is used again. "
-      "What was asked for stays, and so does what no node uses yet. What was dropped and is needed "
-      "after all is computed again, once. `backward` is an error within.")
+      "Within `with no_grad():` values that this thread asks for are computed for inference alone: "
+      "a result is dropped as soon as no node waits for it, and its memory is used again. Values "
+      "that were asked for stay, and so do results that no node uses yet. A dropped result that is "
+      "needed after all is computed again, once. `backward` is an error within.")
       .def(nb::init<>())
       .def("__repr__",
            [](const NoGrad& it) { return it.scopes.empty() ? "no_grad()" : "no_grad(), entered"; })

@@ -284,7 +284,7 @@ void bind_constants(nb::module_& m) {
                                           device_named(device)));
       },
       arg("dim"), arg("mean") = 0.0F, arg("stddev") = 1.0F, arg("batch_size") = 1U,
-      arg("device") = "", "Normal numbers. ValueError where stddev is negative.");
+      arg("device") = "", "Normal numbers. ValueError if stddev is negative.");
   m.def(
       "random_bernoulli",
       [](const DimArg& dim, float p, float scale, unsigned batch_size, const std::string& device) {
@@ -300,7 +300,7 @@ void bind_constants(nb::module_& m) {
                                           device_named(device)));
       },
       arg("dim"), arg("mu") = 0.0F, arg("beta") = 1.0F, arg("batch_size") = 1U, arg("device") = "",
-      "Gumbel numbers, mu - beta * ln(-ln(u)). ValueError where beta is negative.");
+      "Gumbel numbers, mu - beta * ln(-ln(u)). ValueError if beta is negative.");
   m.def(
       "random_uniform",
       [](const DimArg& dim, float left, float right, unsigned batch_size,

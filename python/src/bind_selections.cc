@@ -73,10 +73,10 @@ void bind_segments(nb::module_& m) {
        "d goes, by default column i. One list for all examples, or one for each, one after the "
        "other.");
   bind("segment_mean", &segment_mean, PyExpression::Settable::kNot,
-       "Means of segments, indices as for `segment_sum`; 0 where there are no entries.");
+       "Means of segments, indices as for `segment_sum`; 0 for a segment without entries.");
   bind("segment_max", &segment_max, PyExpression::Settable::kIndices,
-       "The largest entries of segments, indices as for `segment_sum`; 0 where there are none. "
-       "The gradient goes to the first of equal ones.");
+       "The largest entries of segments, indices as for `segment_sum`; 0 for a segment without "
+       "entries. The gradient goes to the first of equal entries.");
   bind("segment_softmax", &segment_softmax, PyExpression::Settable::kIndices,
        "Softmax among the entries of each segment, indices as for `segment_sum`.");
 }
@@ -93,8 +93,8 @@ void bind_selections(nb::module_& m) {
       },
       arg("x"), arg("strides"), arg("range_from"), arg("range_to"),
       "In each dimension k the elements range_from[k], range_from[k] + strides[k], ..., below "
-      "range_to[k]; the entry after those of the dimensions is for the examples of the batch. "
-      "Entries that are missing take everything.");
+      "range_to[k]; an entry after the dimensions' entries is for the examples of the batch. A "
+      "missing entry takes everything.");
   m.def(
       "scatter_add",
       [](const ExprArg& x, const IndexListArg& indices, unsigned rows, const AxisArg& d) {

@@ -68,7 +68,7 @@ void bind_sequence(nb::module_& m) {
                 "collections.abc.Sequence[int] | collections.abc.Sequence[collections.abc.Sequence"
                 "[int]]) -> list[Expression]"),
         "Rows of a lookup table for all steps of a sequence, or batches of rows for a batch of "
-        "sequences: `indices[t]` is what step t looks up.");
+        "sequences: step t looks up `indices[t]`.");
   m.def(
       "sequence_loss",
       [](const ExprArg& scores, const LabelListArg& labels) {
@@ -76,8 +76,8 @@ void bind_sequence(nb::module_& m) {
       },
       arg("scores"), arg("labels"),
       "The sum over the examples of the batch `scores` of the negative log likelihood of their "
-      "labels; nothing where a label is None. Labels lie as `concatenate_to_batch` puts the steps: "
-      "all examples of the first, then those of the second.");
+      "labels; nothing for a label of None. Labels are in the order of `concatenate_to_batch` over "
+      "the steps: all examples of the first step, then all examples of the second.");
 }
 
 }  // namespace dynet::python

@@ -207,9 +207,9 @@ void bind_class_factored(nb::module_& m) {
   using Py = PyClassFactoredSoftmaxBuilder;
   nb::class_<Py, PySoftmaxBuilder> c(
       m, "ClassFactoredSoftmaxBuilder",
-      "The softmax in two steps: first the word's class, then the word among those of its class. "
-      "Each line of the file, which may be given as a list of lines, is a class and a word; `dict` "
-      "maps words to ids 0, 1, 2, ..., and words that it lacks are entered.");
+      "The softmax in two steps: first the word's class, then the word among the words of the "
+      "class. Each line of the file, which may be given as a list of lines, is a class and a word; "
+      "`dict` maps words to ids 0, 1, 2, ..., and gets the words that it lacks.");
   def_init(c, &make_of_clusters<ClassFactoredSoftmaxBuilder, bool>, arg("input_dim"),
            arg("cluster_file"), arg("dict"), arg("pc"), arg("bias") = true);
   def_of_vector(c, "class_logits", "Scores of the classes.",
@@ -285,13 +285,13 @@ void bind_sampled(nb::module_& m) {
       });
   c.def(
        "resample", [](const Py& b) { b.get(true).resample(); },
-       "Draws other noise words for what follows in this graph.")
+       "Draws other noise words for later losses in this graph.")
       .def(
           "set_noise",
           [](const Py& b, nb::handle words) { b.get(true).set_noise(read_indices(words)); },
           arg("words"),
           nb::sig("def set_noise(self, words: collections.abc.Iterable[int]) -> None"),
-          "Has these noise words, in the place of drawn ones, for what follows in this graph.")
+          "Takes these noise words, in place of drawn ones, for later losses in this graph.")
       .def(
           "noise", [](const Py& b) { return b.get(true).noise(); },
           "The noise words that were used last.");
@@ -302,8 +302,8 @@ void bind_adaptive(nb::module_& m) {
   nb::class_<PyAdaptiveSoftmaxBuilder, PySoftmaxBuilder> c(
       m, "AdaptiveSoftmaxBuilder",
       "The adaptive softmax (Grave et al., 2017), for words numbered from the most frequent one "
-      "on: those from cutoff i to the next one are a cluster, chosen among after a projection to "
-      "input_dim / div_value ** (i + 1) numbers.");
+      "on. The words from cutoff i to the next cutoff are a cluster; a word of a cluster is chosen "
+      "after a projection to input_dim / div_value ** (i + 1) numbers.");
   def_init(
       c,
       +[](unsigned input_dim, unsigned num_classes, const IndexListArg& cutoffs,
@@ -354,7 +354,7 @@ void bind_softmax_builders(nb::module_& m) {
       m, "HierarchicalSoftmaxBuilder",
       "The softmax as a walk down a tree. Each line of the file, which may be given as a list of "
       "lines, is symbols between spaces, which lead to the word, a tab and the word; `dict` maps "
-      "words to ids 0, 1, 2, ..., and words that it lacks are entered.");
+      "words to ids 0, 1, 2, ..., and gets the words that it lacks.");
   def_init(hierarchical, &make_of_clusters<HierarchicalSoftmaxBuilder>, arg("input_dim"),
            arg("cluster_file"), arg("dict"), arg("pc"));
 }

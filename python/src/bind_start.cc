@@ -183,7 +183,7 @@ void bind_params_class(nb::module_& m) {
           "Reads --dynet-* from sys.argv, which stays as it is.")
       .def(
           "from_config", [](DynetParams& p, const nb::dict& conf) { apply_config(p, conf); },
-          arg("conf"), "Takes what `dynet_config.set` was given.")
+          arg("conf"), "Takes the options given to `dynet_config.set`.")
       .def(
           "set_mem", [](DynetParams& p, int mem) { p.mem_descriptor = std::to_string(mem); },
           arg("mem"))
@@ -209,7 +209,7 @@ void bind_params_class(nb::module_& m) {
             p.requested_gpus = -1;
             p.gpu_mask.clear();
           },
-          "Takes back what asked for another device.")
+          "Takes back the requests for another device.")
       .def("init", &start, "Starts the library.")
       .def("__repr__", [](const DynetParams& p) {
         return "DynetParams(mem=" + (p.mem_descriptor.empty() ? "default" : p.mem_descriptor) +
@@ -267,7 +267,7 @@ void bind_start(nb::module_& m) {
       "get_device_info",
       [](const std::string& name) { return get_device_manager()->get_global_device(name); },
       nb::rv_policy::reference, nb::arg("name"),
-      "What is known of a device; \"\" is the default device. DeviceError where there is none.");
+      "Facts about a device; \"\" is the default device. DeviceError if there is none.");
   m.def("set_float32_matmul_precision", &set_float32_matmul_precision, arg("precision"),
         "Of products of float matrices: \"highest\". \"high\" and \"medium\" would change nothing "
         "in this build and are a ValueError.");

@@ -54,10 +54,10 @@ void bind_iteration(nb::class_<Reader>& reader, const char* iter_signature,
 
 void bind_line_readers(nb::module_& m) {
   using nb::arg;
-  nb::class_<text::PlainReader> plain(m, "PlainReader",
-                                      "An iterator over plain text: the words of each line. Blank "
-                                      "lines are passed over. IoError names file, line and column "
-                                      "of what cannot be read.");
+  nb::class_<text::PlainReader> plain(
+      m, "PlainReader",
+      "An iterator over plain text: the words of each line. Blank lines are skipped. IoError names "
+      "file, line and column of a mistake.");
   plain.def(
       "__init__",
       [](text::PlainReader* self, const path& file) {
@@ -132,7 +132,7 @@ void bind_conllu_token(nb::module_& m) {
   using nb::arg;
   using Token = text::ConlluToken;
   nb::class_<Token>(m, "ConlluToken",
-                    "A line of a sentence in CoNLL-U; `_` where there is nothing.")
+                    "A line of a sentence in CoNLL-U; `_` stands for an empty field.")
       .def_prop_ro(
           "kind",
           [](const Token& t) {
@@ -186,7 +186,7 @@ void bind_conllu(nb::module_& m) {
       .def(
           "comment",
           [](const ConlluSentence& s, const std::string& name) { return s.comment(name); },
-          arg("name"), "What stands after `# name =`, or an empty text.")
+          arg("name"), "The text after `# name =`, or an empty text.")
       .def("__str__", [](const ConlluSentence& s) {
         std::ostringstream out;
         text::write(out, s);
@@ -240,8 +240,8 @@ void bind_trees(nb::module_& m) {
       });
   nb::class_<TreeReader> reader(
       m, "TreeReader",
-      "An iterator over bracketed trees. Where there is `one_per_line`, a lost bracket is found in "
-      "its line. Outer brackets without a label, `( (S ...) )`, are left out.");
+      "An iterator over bracketed trees. With `one_per_line`, a lost bracket is found in its line. "
+      "Outer brackets without a label, `( (S ...) )`, are left out.");
   reader.def(
       "__init__",
       [](TreeReader* self, const path& file, bool one_per_line) {
@@ -411,13 +411,12 @@ void bind_batches(nb::module_& m) {
               "collections.abc.Callable[[], collections.abc.Iterable[typing.Any]], size: int = 32, "
               "of: str = 'examples', length: collections.abc.Callable[[typing.Any], int] | None = "
               "None, window: int = 10000, shuffle: bool = True, seed: int = 1) -> Bucketed"),
-      "Minibatches of examples of like lengths in a random order that depends on `seed` alone.\n\n"
-      "`data` is a sequence, or a function that opens what is too large for memory, such as "
-      "`lambda: "
-      "PlainReader(file)`. `size` counts what `of` says: 'examples', 'tokens' (the sum of lengths) "
-      "or 'padded_tokens' (the longest length times the examples). `length` gives the length of an "
-      "example, `len` by default. Examples are sorted in windows of `window` (0: all of a "
-      "sequence).");
+      "Minibatches of examples of like lengths in a random order that depends on `seed` "
+      "alone.\n\n`data` is a sequence, or, for data too large for memory, a function that opens "
+      "them, such as `lambda: PlainReader(file)`. `of` is the unit of `size`: 'examples', 'tokens' "
+      "(the sum of lengths) or 'padded_tokens' (the longest length times the examples). `length` "
+      "gives the length of an example, `len` by default. Examples are sorted in windows of "
+      "`window` examples (0: all of a sequence).");
 }
 
 void make_clusters(const nb::object& corpus, const path& out, unsigned classes,

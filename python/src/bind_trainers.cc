@@ -153,8 +153,8 @@ void bind_curves(nb::module_& m) {
           arg("rate"), arg("warmup") = 1);
   nb::class_<CyclicalSchedule, Schedule>(
       m, "CyclicalSchedule",
-      "Up from `min` to `max` in `step_size` updates and down again in as many, again and again; "
-      "what is above `min` shrinks by `gamma` per update (Smith, 2015).")
+      "Up from `min` to `max` in `step_size` updates and down again in `step_size` updates, again "
+      "and again; the part above `min` shrinks by `gamma` per update (Smith, 2015).")
       .def(nb::init<double, double, double, double>(), arg("min"), arg("max"), arg("step_size"),
            arg("gamma") = 1.0);
 }
@@ -195,7 +195,7 @@ void bind_additions(nb::class_<Trainer>& trainer) {
           "Sets the rate now and after each update from now on; None: the rate stays.")
       .def_prop_ro(
           "schedule", [](const Trainer& t) { return t.schedule(); },
-          "The schedule in use, with what was reported to it, or None.")
+          "The schedule in use, with the reported scores, or None.")
       .def("report_metric", &Trainer::report_metric, arg("metric"),
            "Tells the schedule a metric, such as the loss of a development set.")
       .def("exponential_moving_average", &Trainer::exponential_moving_average, arg("beta"),
@@ -258,9 +258,9 @@ void bind_trainer_base(nb::module_& m) {
                    nb::for_setter(
                        nb::sig("def lookup_updates(self, value: typing.Literal['sparse', 'dense', "
                                "'exact'], /) -> None")),
-                   "What an update does to the rows of tables without a gradient. 'sparse' (the "
-                   "default): nothing. 'dense': what it does to every parameter. 'exact': the "
-                   "numbers of 'dense' at about the cost of 'sparse'.")
+                   "The treatment of table rows without a gradient in an update. 'sparse' (the "
+                   "default): none. 'dense': the same as of every parameter. 'exact': the numbers "
+                   "of 'dense' at about the cost of 'sparse'.")
       .def("set_clip_threshold", &set_clip_threshold, arg("thr"),
            "Largest norm of all gradients; 0 or less: no limit.")
       .def("get_clip_threshold", [](const Trainer& t) { return t.clip_threshold; })
@@ -282,7 +282,7 @@ void bind_trainer_base(nb::module_& m) {
             std::istringstream is(text);
             t.populate(is);
           },
-          arg("text"), "Takes back what save() gave; all or nothing.");
+          arg("text"), "Restores a state from save(); all or nothing.");
 }
 
 template <std::size_t>

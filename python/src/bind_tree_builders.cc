@@ -91,9 +91,9 @@ void bind_tree_base(nb::module_& m) {
                    "collections.abc.Sequence[int], right: collections.abc.Sequence[int]) -> "
                    "list[Expression]"),
            "`add_input` for all nodes of a tree, children before their parents: node i is over the "
-           "nodes left[i] and right[i], or, where both are -1, the next word of xs. The vectors of "
-           "the nodes. ValueError where the lists do not fit together, IndexError for a child that "
-           "does not come before its parent.")
+           "nodes left[i] and right[i], or, if both are -1, over the next word of xs. Returns the "
+           "vectors of the nodes. ValueError if the lists do not fit together, IndexError for a "
+           "child that does not come before its parent.")
       .def(
           "get_parameters",
           [](const PyTreeBuilder& b) {
@@ -150,12 +150,12 @@ void bind_nodes_states(nb::class_<PyTreeNodesBuilder>& c) {
       .def(
           "get_h", [](const PyTreeNodesBuilder& b, int i) { return list_of(b.live().get_h(i)); },
           arg("id"), nb::sig("def get_h(self, id: int) -> list[Expression]"),
-          "Hidden states of a node, one per layer; the embedding alone where an LSTM reads the "
+          "Hidden states of a node, one per layer; the embedding alone if an LSTM reads the "
           "children. -1: the initial state.")
       .def(
           "get_s", [](const PyTreeNodesBuilder& b, int i) { return list_of(b.live().get_s(i)); },
           arg("id"), nb::sig("def get_s(self, id: int) -> list[Expression]"),
-          "The whole state of a node: cells where there are some, then hidden states.")
+          "The whole state of a node: cells, if there are any, then hidden states.")
       .def(
           "final_h", [](const PyTreeNodesBuilder& b) { return list_of(b.live().final_h()); },
           nb::sig("def final_h(self) -> list[Expression]"), "Hidden states of the node added last.")
@@ -182,7 +182,7 @@ void bind_nodes_base(nb::module_& m) {
             b.start_new_sequence(h_0);
           },
           arg("h_0") = nb::none(),
-          "Begins a tree. `h_0`: an initial state, which leaves read (cells where there are some, "
+          "Begins a tree. `h_0`: an initial state, which leaves read (cells, if there are any, "
           "then hidden states).")
       .def(
           "set_num_elements",
@@ -295,7 +295,7 @@ void add_rates(Class& c) {
         b.set("dropout", "set_dropouts", d, d_h);
       },
       nb::arg("d"), nb::arg("d_h"),
-      "Rates of dropout of what the layers read, and of the children's hidden states.");
+      "Rates of dropout of the layers' inputs, and of the children's hidden states.");
 }
 
 void bind_nodes_builders(nb::module_& m) {

@@ -99,20 +99,19 @@ void bind_arrays(nb::class_<PyExpression>& c) {
         nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
                 "numpy.typing.NDArray[typing.Any]"),
         "For `np.asarray(e)`: see `numpy`. The expression itself for an array of objects: with "
-        "dtype=object, and in `np.array([e, f])`, where no dtype is named.")
+        "dtype=object, and in `np.array([e, f])`, without a dtype.")
       .def("__dlpack__", &dlpack_of,
            nb::sig("def __dlpack__(self, **options: typing.Any) -> typing.Any"),
-           "For `np.from_dlpack(e)`, `torch.from_dlpack(e)` and their like, who may write to what "
-           "they get: a copy. BufferError where `copy` is False.")
+           "For `np.from_dlpack(e)`, `torch.from_dlpack(e)` and similar functions. A copy, because "
+           "the caller may write to it. BufferError if `copy` is False.")
       .def(
           "__dlpack_device__", [](const PyExpression&) { return nb::make_tuple(1, 0); },
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), "(1, 0): memory of the host.")
       // Last: in the stub its name hides the module `numpy` below this line.
       .def("numpy", &view_of, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
-           "The value as an array without a copy, float32, that cannot be written. It stays as it "
-           "is when the graph goes on, and holds the memory of the graph it comes from: copy the "
-           "few "
-           "numbers to be kept for long. Of a parameter it shows what trainers make of it.");
+           "The value as an array without a copy, float32, that cannot be written. The array stays "
+           "the same when the graph goes on, and holds the graph's memory: copy a few numbers that "
+           "are to be kept for long. The array of a parameter shows the updates of trainers.");
 }
 
 // ---- Tensor

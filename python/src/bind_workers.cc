@@ -164,13 +164,13 @@ void bind_workers(nb::module_& m) {
       "makes the updates. `loss(examples)` gets a list of the numbers of some examples and gives "
       "the sum of their losses, in a new graph. Workers are forked here: model and data have to "
       "exist, and the model has to be made with shared parameters "
-      "(`dynet_config.set(shared_parameters=1)` before `import dynet`).\n\n"
-      "A minibatch is cut into `pieces` (0: four, or as many as workers where these are more). "
-      "Numbers depend on that alone: one to four workers give the same, and so does any number of "
-      "them that gets the same `pieces`. `gradient` is \"mean\" over the examples or \"sum\". A "
-      "worker that gives no sign of life for `patience` seconds (0: never mind) counts "
-      "as hanging; nodes that are made or computed are such signs. `score(examples)` gives the "
-      "number that `evaluate` adds up in place of losses.")
+      "(`dynet_config.set(shared_parameters=1)` before `import dynet`).\n\nA minibatch is cut into "
+      "`pieces` (0: four, or one for each worker if there are more workers). Numbers depend on "
+      "`pieces` alone: one to four workers give the same numbers, and so do more workers with the "
+      "same `pieces`. `gradient` is \"mean\" over the examples or \"sum\". A worker without a sign "
+      "of life for `patience` seconds (0: no limit) counts as hanging; making and computing nodes "
+      "are signs of life. `score(examples)` gives the number that `evaluate` adds up in place of "
+      "losses.")
       .def(
           "__init__",
           [](PyWorkerPool* self, const ParameterCollection& model, nb::object loss,
@@ -181,12 +181,12 @@ void bind_workers(nb::module_& m) {
           },
           arg("model"), arg("loss"), arg("workers") = 2, arg("pieces") = 0,
           arg("gradient") = "mean", arg("patience") = 1.5, arg("score") = nb::none(),
-          "UsageError where a parameter of the model is not shared.")
+          "UsageError if a parameter of the model is not shared.")
       .def("learn", &learn, arg("examples"), arg("costs") = nb::none(),
            "Forward and backward over one minibatch: the sum of the losses; the gradient is added "
-           "to the model's. `costs` are what the examples take in comparison, such as lengths of "
-           "sentences: pieces then have about equal costs. WorkerError where a worker fails, with "
-           "its traceback; the pool is closed then, and gradients are empty.")
+           "to the model's. `costs` are relative costs of the examples, such as lengths of "
+           "sentences: pieces then have about equal costs. WorkerError if a worker fails, with its "
+           "traceback; the pool is closed then, and gradients are empty.")
       .def("evaluate", &evaluate_all, arg("examples"),
            "The sum of the losses or scores of any number of examples, without gradients. "
            "WorkerError.")

@@ -207,7 +207,7 @@ void bind_errors(nb::module_& m) {
       make_class(m, "TypeError", "A value of the wrong kind, an argument too many or too few.",
                  PyExc_TypeError);
   class_of<EmptyListError> = make_class_of(
-      m, "EmptyListError", "An empty list where one expression or more is wanted.",
+      m, "EmptyListError", "An empty list instead of one expression or more.",
       nb::make_tuple(nb::handle(class_of<ValueError>), nb::handle(PyExc_AssertionError)));
   PyObject* range =
       make_class_of(m, "RangeError", "A number that no size, or no argument of its kind, can be.",
@@ -232,7 +232,7 @@ void bind_errors(nb::module_& m) {
   class_of<IoError> =
       make_class(m, "IoError", "A file that cannot be read, written or understood.", runtime);
   class_of<NumericError> =
-      make_class(m, "NumericError", "NaN or infinity where training cannot go on.", runtime);
+      make_class(m, "NumericError", "NaN or infinity that stops the training.", runtime);
   class_of<WorkerError> = make_class(
       m, "WorkerError",
       "A worker process threw, was killed, left or hangs: `worker`, from 0, its `pid`, and the "

@@ -327,10 +327,9 @@ void bind_state_parts(nb::class_<PyRNNState>& c) {
 
 void bind_state(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyRNNState> c(
-      m, "RNNState", nb::pooled(256), nb::is_weak_referenceable(),
-      "A state of a recurrent network: what it has read so far. Several inputs may be added to one "
-      "state.");
+  nb::class_<PyRNNState> c(m, "RNNState", nb::pooled(256), nb::is_weak_referenceable(),
+                           "A state of a recurrent network after the inputs read so far. Several "
+                           "inputs may be added to one state.");
   object_type<PyRNNState> = reinterpret_cast<PyTypeObject*>(c.ptr());
   bind_state_inputs(c);
   bind_state_parts(c);
