@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the library costs from Python: nanoseconds to build a node, updates of the tree LSTM.
+"""The library's costs from Python: nanoseconds to build a node, updates of the tree LSTM.
 
 ``dynet_bench`` runs this with ``--lines`` and prints the rows in its table.
 """

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What programs cost that ask for numbers at every step: parsers, beam searches, CRFs in Python.
+"""Costs of programs that ask for numbers at every step: parsers, beam searches, CRFs in Python.
 
     bench/small_steps.py                                   times of the dynet that can be imported
     bench/small_steps.py --peer PYTHON [--before FOLDER]   beside another DyNet, in turns
 
-``--peer`` is the interpreter of an environment with another ``dynet``, such as that of DyNet 2.1;
+``--peer`` is the interpreter of an environment with another ``dynet``, such as DyNet 2.1;
 ``--before`` a folder with an older module of this library, which goes first on the path. All run on
 one core in turns, round by round; the least time of all rounds counts. Microseconds a step.
 """
@@ -237,7 +237,7 @@ class Child:
     def answer(self) -> Any:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        while line and not line.startswith(('"', "N", *"0123456789")):  # what it prints itself
+        while line and not line.startswith(('"', "N", *"0123456789")):  # its own output
             line = self.process.stdout.readline()
         if not line:
             sys.exit(f"{self.process.args} ended")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Shape:
-    """Of a tensor in DyNet: the first dimension is that of neighbours in memory."""
+    """The shape of a tensor in DyNet: neighbours in memory differ in the first dimension."""
 
     dims: tuple[int, ...]
     batch: int = 1
@@ -29,7 +29,7 @@ def shape_of(text: str) -> Shape:
 
 @dataclass
 class Case:
-    """What ``dynet_bench --as-child op-cases`` prints, a line each."""
+    """The lines that ``dynet_bench --as-child op-cases`` prints."""
 
     text: str
     name: str

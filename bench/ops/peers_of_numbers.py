@@ -180,7 +180,7 @@ def _rms_norm(case: Case) -> Function:
 
 @peer("binary_log_loss")
 def _binary_log_loss(_case: Case) -> Function:
-    # The targets of PyTorch's own loss get no gradient, those of DyNet do.
+    # The targets of DyNet's loss get a gradient, which PyTorch's own loss does not compute.
     return lambda x, y: -(y * torch.log(x) + (1 - y) * torch.log1p(-x)).sum()
 
 
@@ -201,7 +201,7 @@ def _cross_entropy(case: Case) -> Function:
 
 @peer("weighted_cross_entropy")
 def _weighted_cross_entropy(case: Case) -> Function:
-    # The weights of PyTorch's own loss get no gradient, those of DyNet do.
+    # The weights of DyNet's loss get a gradient, which PyTorch's own loss does not compute.
     v = _classes(case)
     return lambda x, w: F.cross_entropy(x, v, reduction="none") * w[v]
 

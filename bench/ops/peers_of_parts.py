@@ -154,7 +154,7 @@ def _maxpooling2d(case: Case) -> Function:
 
 @peer("filter1d_narrow")
 def _filter1d_narrow(case: Case) -> Function:
-    # In the layout of PyTorch's own convolution, which is not that of the others.
+    # In the layout of PyTorch's own convolution, which differs from the other layouts.
     r, c = case.shapes[0].dims
     _, k, n = case.shapes[1].dims
     return lambda x, f: F.conv1d(x.view(1, r, c), f.view(n, r, k))

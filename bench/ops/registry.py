@@ -1,9 +1,10 @@
-"""The operations of cases.txt in PyTorch, as one would write them there.
+"""The operations of cases.txt in PyTorch, as a user of PyTorch would write them.
 
-A tensor of DyNet with the shape ``{a,b}xn`` is a contiguous one of the shape ``(n, b, a)`` here,
-``(b, a)`` for one example: the numbers lie in the same order. What PyTorch has not is composed of
-what it has. A peer gets a case, prepares what is no part of the computation (indices, masks), and
-returns a function of the tensors. peers_of_numbers.py and peers_of_parts.py have them.
+A tensor of DyNet with the shape ``{a,b}xn`` is a contiguous tensor of the shape ``(n, b, a)`` here,
+``(b, a)`` for one example: the numbers lie in the same order. Functions that PyTorch lacks are
+composed of its own functions. A peer gets a case, prepares everything outside of the computation
+(indices, masks), and returns a function of the tensors. peers_of_numbers.py and peers_of_parts.py
+have the peers.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ CPP = ROOT / "examples" / "cpp"
 PYTHON = ROOT / "examples" / "python"
 TWINS = Path(__file__).parent / "twins"
 
-# A comment, or what may look like one inside: strings and characters stay.
+# Comments; and strings and characters, which may look like comments inside and stay.
 _CPP_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _BLANK = re.compile(r"\s+")
 

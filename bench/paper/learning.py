@@ -102,8 +102,9 @@ def _time_to(points: list[Point], score: float) -> float:
 def _whole_curve(
     row: Row, system: str, setup: Setup, seed: int, out: Path, seconds: float
 ) -> list[Point]:
-    """A run of the time given, with about thirty tests (some seconds each, which are not counted).
-    Before it the first thirtieth of the same run, where most is learned, with as many."""
+    """A run of the given time, with about thirty tests (some seconds each, which are not counted).
+    Another run before it, with thirty tests too, covers the first thirtieth, in which most is
+    learned."""
     pilot = measure(row, system, setup, ["--max-seconds", f"{min(seconds, 3):g}"])
     rate = pilot["items"] / pilot["seconds"] / row.model.work(setup.data).items
     points: list[Point] = []

@@ -1,4 +1,4 @@
-"""Runs one program and reads what it prints."""
+"""Runs one program and reads its output."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ PLAN_LINE = re.compile(r"plan: \d+ nodes, (\d+) groups, \d+ segments, lower boun
 
 
 class ProgramError(RuntimeError):
-    """A program that failed, with the end of what it printed."""
+    """A program that failed, with the end of its output."""
 
 
 @dataclass
 class Setup:
-    """Where things are."""
+    """Folders, files and the core to run on."""
 
     data: Path
     build: Path
@@ -75,7 +75,7 @@ def environment_of(setup: Setup) -> dict[str, str]:
 
 
 def measure(row: Row, system: str, setup: Setup, options: list[str]) -> dict[str, float]:
-    """What the final line says. ``options``: of this run, ``--max-seconds 5``."""
+    """The numbers of the final line. ``options``: of this run, such as ``--max-seconds 5``."""
     command = [*command_of(row, system, setup), "--quiet", *options]
     output = run_command(command, setup, **environment_of(setup))
     found = FINAL_LINE.search(output)
@@ -85,7 +85,7 @@ def measure(row: Row, system: str, setup: Setup, options: list[str]) -> dict[str
 
 
 def groups_to_bound(row: Row, setup: Setup, updates: int) -> float:
-    """Groups of the plans of some updates, as a multiple of what no schedule can be below."""
+    """Groups of the plans of some updates, as a multiple of the least number for any schedule."""
     command = [*command_of(row, "cpp", setup), "--quiet", "--updates", str(updates)]
     if setup.core >= 0:
         command = ["taskset", "-c", str(setup.core), *command]
@@ -111,7 +111,7 @@ def probe(setup: Setup, sizes: list[int]) -> dict[str, float]:
 
 
 def make_torch_environment(folder: Path) -> str:
-    """A virtual environment with PyTorch, made where there is none. Its interpreter."""
+    """Makes a virtual environment with PyTorch unless it is there. Returns its interpreter."""
     python = folder / "bin" / "python"
     if not python.exists():
         print(f"making {folder} with the current release of PyTorch (some GB)", file=sys.stderr)

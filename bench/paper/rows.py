@@ -1,4 +1,4 @@
-"""What is measured: models, sizes and modes, with the work that an item is in theory."""
+"""The measured rows: models, sizes and modes, with the theoretical work of an item."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Row:
         return f"{self.model.name} n{self.sentences} {self.mode}"
 
     def systems(self) -> list[str]:
-        """Programs that are measured; those of PyTorch know no exact mode, theirs is dense."""
+        """The measured programs. PyTorch's programs are dense and have no exact mode."""
         ours = ["cpp", "python"]
         if self.mode == "sparse":
             ours = ["cpp", "cpp-off", "python"]
@@ -144,7 +144,7 @@ class Row:
 
 
 def all_rows(complete: bool) -> list[Row]:
-    """Every row; dense ones, which cost minutes, only where the paper has them, unless
+    """Every row. Dense rows, which cost minutes, only if the paper has them or with
     ``complete``."""
     rows = []
     for model in MODELS:

@@ -1,4 +1,4 @@
-"""Measures the rows of Table 2 and 4, and renders what was measured."""
+"""Measures the rows of Table 2 and 4, and renders the results."""
 
 from __future__ import annotations
 

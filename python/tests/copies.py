@@ -1,4 +1,4 @@
-"""What the tests of copies share."""
+"""Common code of the tests of copies."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import os
 
 DEVICE = os.environ.get("DYNET_TEST_DEVICE", "")
 
-# What is not run there, a file or a test, and why.
+# Files and tests that are not run there, with reasons.
 LEFT_OUT = {
     "test_start.py": "starts processes on the devices that their options name",
     "test_workers.py": "parameters that processes share lie in memory of the host",

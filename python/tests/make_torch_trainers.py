@@ -1,4 +1,4 @@
-"""Writes torch_trainers.json, what PyTorch computes where it has the same trainer or schedule.
+"""Writes torch_trainers.json, the numbers of PyTorch's trainers and schedules that equal ours.
 
 Run it with a Python that has torch: python python/tests/make_torch_trainers.py
 """

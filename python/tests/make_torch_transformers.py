@@ -1,4 +1,4 @@
-"""Writes torch_transformers.json, what PyTorch's Transformers compute with given weights.
+"""Writes torch_transformers.json, the results of PyTorch's Transformers with given weights.
 
 Run it with a Python that has torch: python python/tests/make_torch_transformers.py
 """

@@ -1,4 +1,4 @@
-"""The public names of DyNet 2.1 for Python, as signatures: what test_names.py looks for."""
+"""The public names of DyNet 2.1 for Python, as signatures: test_names.py looks for them."""
 
 from __future__ import annotations
 
@@ -384,7 +384,7 @@ CLASSES |= {
 ALIASES = {"Model": "ParameterCollection", "model": "ParameterCollection"}
 
 CONSTANTS = ["HAVE_CUDA", "__version__", "__gitversion__", "LSTMBuilder", "dynet_config"]
-# What `from dynet import *` has left in programs since 2.x.
+# Names that `from dynet import *` has left in programs since 2.x.
 LEAKED = ["np", "sys", "os", "pickle"]
 CONFIG = """
 set(mem="512", random_seed=0, autobatch=0, profiling=0, weight_decay=0, shared_parameters=0, requested_gpus=0, gpu_mask=None)

@@ -165,7 +165,7 @@ def test_a_table_is_shown_rows_first() -> None:
     assert np.array_equal(E.npvalue(), np.moveaxis(rows, 0, -1))
 
 
-# ---- what is given ------------------------------------------------------------------------------
+# ---- given arrays -------------------------------------------------------------------------------
 
 
 class Bfloat16:

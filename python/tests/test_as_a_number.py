@@ -1,4 +1,4 @@
-"""Expressions where programs want a number, a truth value or an order."""
+"""Expressions in place of a number, a truth value or an order."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_it_has_no_truth_value() -> None:
         ):
             ask(x)
     model = dy.ParameterCollection()
-    # Those are there or not, as programs ask: `if self.table:`.
+    # Parameters are true, as programs test whether they are there: `if self.table:`.
     assert model.add_parameters(1, init=0.0) and model.add_lookup_parameters((2, 1), init=0.0)
 
 

@@ -47,7 +47,7 @@ def test_a_bidirectional_network_reads_from_both_ends(builder_class):
 
 
 class OwnState:
-    """A state of a program's own, which adds up what it reads."""
+    """A state of a program's own, which adds up its inputs."""
 
     def transduce(self, xs):
         return [dy.esum(xs[: k + 1]) for k in range(len(xs))]

@@ -305,7 +305,7 @@ def test_sparse_lstm_holds_the_smallest_weights_at_zero():
 
 
 def test_lstms_with_layer_normalisation_have_an_epsilon():
-    """An epsilon beside which the variances are nothing makes nothing of what is normalised."""
+    """An epsilon much larger than the variances makes normalised numbers almost 0."""
     builder = dy.VanillaLSTMBuilder(1, 3, 4, dy.ParameterCollection(), ln_lstm=True)
     x = dy.inputVector([0.5, -1.0, 2.0])
     plain = builder.initial_state().add_input(x).output().npvalue()
@@ -489,7 +489,7 @@ def test_a_builder_first_used_above_a_mark_is_used_again_after_the_revert(name):
     dy.cg_checkpoint()
     first = use(dy.inputVector([1, 2]))
     dy.cg_revert()
-    for _ in range(100):  # as many nodes as there were, but others
+    for _ in range(100):  # the same number of nodes, but other nodes
         x = dy.inputVector([1, 2])
     np.testing.assert_array_equal(use(x), first)
 

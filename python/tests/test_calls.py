@@ -1,4 +1,4 @@
-"""Calls at their boundary: what is taken, what is refused, and what a refusal tells."""
+"""Calls at their boundary: accepted arguments, refused arguments, and the texts of refusals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HERE = Path(__file__).name
 
 
 class World:
-    """What the calls of the tables use."""
+    """The objects in the calls of the tables."""
 
     def __init__(self) -> None:
         dy.renew_cg()
@@ -41,7 +41,7 @@ class World:
 Call = Callable[[World], Any]
 Row = tuple[Call, type[BaseException], tuple[str, ...]]
 
-# ---- what is refused ----------------------------------------------------------------------------
+# ---- refused calls ------------------------------------------------------------------------------
 
 WRONG: list[Row] = [
     # values of the wrong kind
@@ -221,7 +221,7 @@ def renew() -> int:
     return renew.__code__.co_firstlineno + 2
 
 
-# ---- what is taken ------------------------------------------------------------------------------
+# ---- accepted calls -----------------------------------------------------------------------------
 
 TAKEN: list[tuple[Call, Call]] = [
     (lambda w: dy.lookup(w.E, 2, np.array(0)).value(), lambda w: w.E[2].value()),
@@ -296,7 +296,7 @@ def test_flags_of_renew_cg() -> None:
     assert dy.inputVector([1.0]).value() == 1.0
 
 
-# ---- what the user's own code raises ------------------------------------------------------------
+# ---- exceptions of the user's own code ----------------------------------------------------------
 
 
 class Own(Exception):
@@ -382,7 +382,7 @@ RAISING: list[Callable[[World, type[BaseException]], Any]] = [
     lambda w, e: dy.log_softmax(w.x, [BadAtFirst(e)]),
     lambda w, e: dy.Dict(["a"]).convert(BadAtFirst(e)),
     lambda w, e: w.x.__mul__(BadFloat(e)),
-    # and where a call is mended
+    # and of a mended call
     lambda w, e: dy.lookup_batch(w.E, generator(e, 1), 1),
     lambda w, e: w.lstm.initial_state(generator(e, w.x), 1),
 ]
@@ -430,7 +430,7 @@ def functions() -> Iterator[tuple[str, Any]]:
 
 
 def fitting(promise: str, world: World) -> Any:
-    """A value that fits what a signature promises, as far as that is simple."""
+    """A value for a type in a signature, if the type is simple."""
     for word, value in {"Expression": world.x, "ParameterCollection": world.m, "LookupParameters": world.E,
                         "Sequence[int]": [1], "int": 1, "float": 0.5, "bool": True, "str": "s"}.items():  # fmt: skip
         if word in promise:
@@ -455,7 +455,7 @@ def wrong_calls(function: Any, world: World) -> Iterator[tuple[list[Any], dict[s
 
 def test_all_signatures_can_be_read() -> None:
     for name, function in functions():
-        if function.__name__:  # those of properties have none
+        if function.__name__:  # functions of properties have no name
             for form in _calls._forms(function):
                 assert len({p.name for p in form}) == len(form), name
 

@@ -1,4 +1,4 @@
-"""Conditional random fields and CTC: lists for all examples and for each, and what is refused."""
+"""Conditional random fields and CTC: lists for all examples and for each, and refused calls."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_ctc_takes_a_list_or_lists() -> None:
 
 
 def test_a_crf_learns() -> None:
-    """Gradients of the likelihood: what was seen, less the marginals."""
+    """Gradients of the likelihood: observed counts less marginals."""
     pc = dy.ParameterCollection()
     weights = pc.add_parameters((TAGS, TAGS), init=0.0)
     trainer = dy.SimpleSGDTrainer(pc, 0.5)

@@ -1,4 +1,5 @@
-"""The garbage collector finds cycles that go through objects which keep what a program gave them."""
+"""The garbage collector finds cycles through objects of the module that hold a program's
+objects."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class Twice:
 
 
 def assert_collected(make: Callable[[], Any]) -> None:
-    """What `make` gives is in a cycle: only the collector ends it."""
+    """The object from `make` is in a cycle: only the collector ends it."""
     gc.collect()
     gc.disable()
     try:

@@ -58,7 +58,7 @@ def test_who_takes_it_gets_a_copy(options):
 
 @pytest.mark.parametrize("options", [{}, {"max_version": (1, 0)}])
 def test_a_view_is_refused(options):
-    """Those who take one are told that it is read-only, and some write to it all the same."""
+    """Consumers learn that the array is read-only, and some write to it all the same."""
     e = counted()
     with pytest.raises(BufferError, match="want a copy"):
         e.__dlpack__(copy=False, **options)

@@ -34,7 +34,7 @@ def test_each_sequence_has_masks_of_its_own(builder_class):
 
 @pytest.mark.parametrize("builder_class", MASKED)
 def test_all_steps_of_a_sequence_share_its_masks(builder_class):
-    """Also where the steps of sequences come in turns, and a state is continued twice."""
+    """Even if the steps of sequences come in turns, and a state is continued twice."""
     builder = builder_class(1, 40, 50, dy.ParameterCollection())
     builder.set_dropout(0.5)
     x = inputs(1, 40)[0]
@@ -87,7 +87,7 @@ def test_update_is_that_of_the_call(builder_class, dropout):
 
 @by_class
 def test_gradients_of_several_sequences_add_up(builder_class):
-    """What is not dropped is doubled: with a rate of almost 0 masks are 1."""
+    """Dropout scales kept numbers up: with a rate of almost 0 masks are 1."""
     m = dy.ParameterCollection()
     builder = builder_class(2, 3, 4, m)
 

@@ -12,8 +12,8 @@ import textwrap
 import pytest
 from far import PRELUDE
 
-# What daemon threads do, over and over: `busy` is set when a thread is in the middle of it. They
-# write nothing: Python itself aborts where a thread holds its streams at the end.
+# The work that daemon threads repeat: `busy` is set when a thread is in the middle of it. Threads
+# write nothing, because Python itself aborts if a thread holds its streams at the end.
 START = """
 import sys, threading, time
 import dynet as dy
@@ -132,7 +132,7 @@ ENDS = {
 
 
 def status(code: str, *, timeout: float = 60) -> tuple[int, str]:
-    """The exit status of a program, and what it wrote to stderr."""
+    """The exit status of a program, and its stderr."""
     result = subprocess.run(
         [sys.executable, "-c", PRELUDE + code], capture_output=True, text=True, timeout=timeout
     )

@@ -206,7 +206,7 @@ def test_indices_can_be_set():
         rows.set([1])
     with pytest.raises(IndexError):
         part.set_index(3)
-    # Where -1 is the last place when the node is made, it is when it is set.
+    # -1 is the last place in set_index() too, as when the node is made.
     part.set_index(-1)
     assert part.value() == 8.0
     item = row[0]

@@ -1,7 +1,7 @@
 """The programs of the DyNet paper's figures, as near to the print as they can run.
 
-Each comment "mended" says what had to be changed, and why. Data are made up so that the task can be
-learned; each test asserts that the loss fell and that the answers came out.
+Each comment "mended" gives a necessary change, and its reason. Data are made up so that the task
+can be learned; each test asserts that the loss fell and that the answers came out.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def test_parts_trainer_and_metadata(trained):
     assert other.save() == trainer.save()
     with pytest.raises(dy.IoError):
         loader.populate(n)
-    # What raises in the block leaves the old file.
+    # An exception in the block leaves the old file.
     with pytest.raises(KeyError), dy.SafetensorsSaver(file) as saver:
         saver.save(tables[1])
         raise KeyError

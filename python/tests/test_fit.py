@@ -227,7 +227,7 @@ def test_a_checkpoint_of_another_loop_is_refused(tmp_path, position):
 
 
 class Indexed:
-    """What data sets of other packages are."""
+    """Has the interface of other packages' data sets."""
 
     def __len__(self):
         return 20
@@ -432,8 +432,8 @@ def test_curves_for_tensorboard(tmp_path):
 
 
 def points(folder):
-    """What TensorBoard shows of a folder: the steps of each curve. A session that starts (field 7,
-    status 1) drops what there is from its step on."""
+    """The view of a folder in TensorBoard: the steps of each curve. The start of a session (field
+    7, status 1) drops all points from its step on."""
 
     def fields(message):
         while message:

@@ -1,4 +1,4 @@
-"""What functions and objects of the module look like to people and to Python's own tools."""
+"""Functions and objects of the module as people and Python's own tools see them."""
 
 from __future__ import annotations
 

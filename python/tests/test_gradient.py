@@ -1,4 +1,4 @@
-"""Gradients as nodes. What operations add is tested in tests/gradient_test.cc."""
+"""Gradients as nodes. tests/gradient_test.cc tests the nodes of each operation."""
 
 from __future__ import annotations
 

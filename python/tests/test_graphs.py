@@ -126,7 +126,7 @@ def test_options_of_a_graph_and_marks():
 
 
 def test_two_graphs_on_one_model():
-    """Values and gradients are those of one graph after the other."""
+    """Values and gradients are the same as of one graph after the other."""
     m = dy.ParameterCollection()
     w = m.add_parameters((3, 3), init="identity")
     table = m.add_lookup_parameters((4, 3), init=0.5)

@@ -1,4 +1,4 @@
-"""What `import dynet` imports: nothing that a program does not use, and no NumPy before an array."""
+"""`import dynet` imports nothing that a program does not use, and no NumPy before an array."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ STEPS = 60_000
 
 
 def interrupted(call, before="", delay=0.1):
-    """Runs PROGRAM, sends SIGINT into `call`; how long it took, and what it printed."""
+    """Runs PROGRAM and sends SIGINT into `call`. Returns the time to stop, and the output."""
     program = PROGRAM.format(call=call, before=before, steps=STEPS)
     process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -61,7 +61,7 @@ def interrupted(call, before="", delay=0.1):
 
 
 # On a machine that is shared with other tests, a tenth of a second of work takes longer by the clock:
-# longest_work() holds the library to its promise, and this to that it stops at all.
+# longest_work() tests the library's promise; this bound tests that the call stops at all.
 PATIENCE = 5.0
 
 
@@ -88,9 +88,9 @@ PROMISE = 0.1
 
 def longest_work(call):
     """The longest time that this thread worked without running the handlers of signals, while a signal
-    came every 5 ms of work. It is processor time: how busy the machine is does not count. Nor does
-    Python's collector, which goes through all objects of all tests at once, nor that Python frees what
-    the call gives, which may be a list of millions of numbers."""
+    came every 5 ms of work. Processor time, because load on the machine must not count. Python's
+    collector does not count, which goes through all objects of all tests at once; nor does freeing
+    the result of the call, which may be a list of millions of numbers."""
     seen = [time.thread_time()]
     before = signal.signal(signal.SIGPROF, lambda *_: seen.append(time.thread_time()))
     collects = gc.isenabled()
@@ -132,7 +132,7 @@ def many_chains(nodes):
 
 
 def works_on_a_large_graph(make):
-    """By what is done, the longest work in it."""
+    """By the name of the call, the longest work in it."""
     kept, loss = make(400_000)
     works = {
         "value": longest_work(loss.value),
@@ -333,7 +333,7 @@ def test_a_handler_of_the_program_runs_during_a_computation():
 
 
 def test_what_turns_out_to_take_long_can_be_stopped():
-    """The value of a node that was made last says nothing of those before it."""
+    """The value of the last node does not say how long earlier nodes take."""
     model = dy.ParameterCollection()
     W = model.add_parameters((200, 200))
     dy.renew_cg()

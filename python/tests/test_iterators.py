@@ -56,7 +56,7 @@ def listed(e: dy.Expression) -> Any:
     return e.npvalue().tolist()
 
 
-# What is asked of each list of arguments, which `once` makes an iterator of.
+# The calls for each list of arguments, which `once` turns into an iterator.
 CALLS: list[Callable[[World, Once], Any]] = [
     lambda w, once: listed(dy.log_softmax(w.x, once([0, 2]))),
     lambda w, once: listed(dy.log_softmax(w.x, once([0, 2]), 0)),

@@ -1,5 +1,5 @@
-"""What wrong calls are told that `test_calls.py` does not have: operators, classes, functions that
-are written in Python, and names that a program did not write."""
+"""Errors of wrong calls that `test_calls.py` does not have: operators, classes, functions written
+in Python, and names that a program did not write."""
 
 from __future__ import annotations
 

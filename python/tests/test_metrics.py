@@ -33,7 +33,7 @@ def test_it_is_imported_when_it_is_used():
 
 
 def filled():
-    """A score of each kind, and what makes another one like it."""
+    """A score of each kind, and a function that makes another such score."""
     accuracy, confusion, perplexity = metrics.Accuracy(), metrics.Confusion(), metrics.Perplexity()
     accuracy.add([1, 2, 3], [1, 2, 4])
     confusion.add("abba", "abab")
@@ -244,7 +244,7 @@ def test_conllu_refuses_other_texts_and_words_without_heads(tmp_path):
 
 
 def test_conllu_is_that_of_the_shared_task(tmp_path):
-    """udeval of the package udtools, where it is installed."""
+    """Compares with udeval of the package udtools, if that is installed."""
     pytest.importorskip("udtools")
     draw = random.Random(3)
     changed = []

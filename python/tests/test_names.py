@@ -18,7 +18,7 @@ REQUIRED = object()
 
 
 def parsed(line: str) -> tuple[str, Signature | None]:
-    """The name in a line of names.py, and its arguments; None where it is no function."""
+    """The name in a line of names.py, and its arguments; None if it is not a function."""
     if "(" not in line:
         return line, None
     call = ast.parse(f"def {line}: pass").body[0]
@@ -34,7 +34,7 @@ def lines(text: str) -> list[str]:
 
 
 def signatures_of(function: object) -> list[Signature]:
-    """What a function of the module or of the package takes; one for each overload."""
+    """The arguments of a function of the module or the package, for each overload."""
     if isinstance(function, property):
         return []
     overloads = getattr(function, "__nb_signature__", None)
@@ -71,7 +71,7 @@ def signature_in_stub(text: str, values: tuple[object, ...]) -> Signature:
 def fits(wanted: Signature, there: Signature) -> bool:
     """Whether a call by position or by keyword that was right is right, and means the same.
 
-    What has no default in 2.1 may have one here, and there may be more arguments at the end.
+    An argument without a default in 2.1 may have one here, and more arguments may follow.
     """
     there = {name: value for name, value in there.items() if name not in ("self", "cls")}
     if list(there)[: len(wanted)] != list(wanted):
@@ -91,14 +91,14 @@ def equal(a: object, b: object) -> bool:
     return a == b
 
 
-# Where this library's default or argument is another one on purpose; docs/coming-from-dynet-2.1.md.
+# Defaults and arguments that differ from 2.1 on purpose; docs/coming-from-dynet-2.1.md.
 OTHERWISE = {
     "dynet_config.set": "autobatch is on by default; options of version 3 at the end",
 }
 
 
 def missing_in(owner: object, prefix: str, text: str) -> list[str]:
-    """What is absent, and what has other arguments."""
+    """Absent names, and names with other arguments."""
     found = []
     for line in lines(text):
         name, wanted = parsed(line)
@@ -166,7 +166,7 @@ def test_the_check_itself_sees_what_is_wrong():
     assert missing_in(dy, "", "tanhh(x)\ntanh(y)") != []
 
 
-# ---- what those do that no other file tests ------------------------------------------------------
+# ---- behaviour that no other file tests ----------------------------------------------------------
 
 
 def test_holders():
@@ -242,7 +242,7 @@ def test_print_graphviz_prints_and_dump_works_before_a_backward(capfd):
 
 
 def test_a_star_brings_no_new_short_names():
-    """Programs of 2.1 may have their own, even where these were used before."""
+    """Programs of 2.1 may have their own modules, even after a use of these."""
     code = "import dynet; dynet.fit, dynet.Step; from dynet import *; print(sorted(globals()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     brought = set(ast.literal_eval(done.stdout))

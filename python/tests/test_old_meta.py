@@ -16,7 +16,7 @@ import pytest
 
 
 def write(tmp_path, entries, protocol=None, collections=()):
-    """What 2.1 writes: pickles of tuples one after the other, and the text file."""
+    """The files of 2.1: pickles of tuples one after the other, and the text file."""
     base = str(tmp_path / "old")
     with open(base + ".meta", "wb") as file:
         for entry in entries:
@@ -163,7 +163,7 @@ def test_an_extension_that_the_program_has_used_is_not_found(tmp_path):
 
 
 def test_the_plants_are_pickles():
-    """Those that would run something are read by pickle itself up to the end, where it runs them."""
+    """Pickle itself reads the running plants up to the end, and would run them there."""
     for name, content in hostile():
         if name in ("a call", "os.system", "eval"):
             assert [op.name for op, _, _ in pickletools.genops(content)][-1] == "STOP"

@@ -285,7 +285,7 @@ def test_the_stub_holds_the_module_and_no_more():
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             stubbed.add(node.name)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            if not node.target.id.startswith("_"):  # what arguments take
+            if not node.target.id.startswith("_"):  # accepted arguments
                 stubbed.add(node.target.id)
         elif isinstance(node, ast.Assign):
             stubbed.update(t.id for t in node.targets if isinstance(t, ast.Name))

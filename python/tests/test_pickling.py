@@ -14,7 +14,7 @@ from far import DEVICE
 
 
 class Network:
-    """What programs have: parts of one model in attributes."""
+    """The usual form of a program: parts of one model in attributes."""
 
     def __init__(self, builder=dy.VanillaLSTMBuilder, **options):
         self.model = dy.ParameterCollection()

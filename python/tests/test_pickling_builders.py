@@ -150,7 +150,7 @@ def two_of(make):
     make(part)
     builder = make(part)
     for i, p in enumerate(model.parameters_list()):
-        keeps_zeros = "crf" not in p.name()  # those of masks, and of what is sparse
+        keeps_zeros = "crf" not in p.name()  # zeros of masks and of sparse matrices
         numbers = np.random.default_rng(i).normal(size=p.shape())
         p.set_value(numbers * (p.as_array() != 0) if keeps_zeros else numbers)
     return model, builder
@@ -203,7 +203,7 @@ def test_every_builder_is_saved(name, file, tmp_path):
 
 
 def builder_has_settings(builder):
-    """What is set after a builder was made is not in files."""
+    """Settings made after a builder are not in files."""
     made = _dynet._made_of(builder)
     return bool(made and made[5])
 

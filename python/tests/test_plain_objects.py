@@ -160,7 +160,7 @@ def test_an_object_that_has_itself(tmp_path):
 
 
 def test_a_class_of_another_module(tmp_path, monkeypatch):
-    """As where a file was written by a program's main module."""
+    """For example, a file written by a program's main module."""
     path = str(tmp_path / "model")
     main = types.ModuleType("train_the_tagger")
     for cls in (Tagger, Derived, Options):

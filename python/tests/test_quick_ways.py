@@ -1,4 +1,4 @@
-"""The quick way into a function (quick.h) does what the usual one does."""
+"""The quick way into a function (quick.h) does the same as the usual way."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def starts(w: World) -> list[dy.RNNState]:
     return [builder.initial_state() for builder in ways(w)]
 
 
-# What programs call at every node.
+# Functions that programs call at every node.
 HOT = [
     dy.affine_transform,
     dy.clip,
@@ -234,7 +234,7 @@ def test_arrays_that_are_no_lists_of_indices() -> None:
     for wrong in (np.array([2, -1]), np.array([2**40]), array.array("q", [-(2**40)]), too_large):
         with pytest.raises(dy.IndexError, match="rows"):
             w.E.rows(wrong)
-    # What a class of the program's says is what counts.
+    # The answers of a program's own class count.
     assert len(w.E.rows(np.array([1, 2, 3]).view(OwnArray))) == 2
 
 

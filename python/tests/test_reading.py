@@ -1,4 +1,4 @@
-"""Numbers and lists: nested ones, such as change while they are read, and what is a batch."""
+"""Numbers and lists: nested lists, lists that change while they are read, and batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 
 class Emptying:
-    """A number that empties the list it is in, where nobody else holds it."""
+    """A number that empties its own list, which nobody else holds."""
 
     def __init__(self, holder, fails=False):
         self.holder, self.fails, self.text = holder, fails, "x" * 1000

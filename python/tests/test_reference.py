@@ -74,7 +74,8 @@ def blocks(texts: dict[str, str], language: str) -> str:
 
 
 def differences(cpp: Names, module: Names, stub: Names, texts: dict[str, str]) -> list[str]:
-    """What one of the four has and another lacks, but for the exceptions of tools/reference/topics.py."""
+    """Names that one of the four has and another lacks, except for the list in
+    tools/reference/topics.py."""
     page_cpp = set(re.findall(CPP_FUNCTION, blocks(texts, "c++"), re.M))
     python = blocks(texts, "py")
     page_python = set(re.findall(r"^(\w+)\(.*\) -> ", python, re.M)) | set(
@@ -139,7 +140,7 @@ def test_a_superfluous_name_is_seen():
 
 
 def test_pages_are_what_the_operations_say():
-    """Where a page differs, `tools/generate-api` writes it anew. This also runs all examples."""
+    """If a page differs, `tools/generate-api` writes it anew. This also runs all examples."""
     written = pages.all_pages(ROOT)
     assert {p.name for p in (ROOT / pages.FOLDER).glob("*.md")} == {p.name for p in written}
     for page, text in written.items():

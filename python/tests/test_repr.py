@@ -1,4 +1,4 @@
-"""What objects say of themselves."""
+"""The repr and the text of objects."""
 
 from __future__ import annotations
 

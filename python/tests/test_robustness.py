@@ -1,4 +1,5 @@
-"""What must be an exception, or go on: it crashed once, so each runs in a process of its own."""
+"""Programs that must raise an exception, or go on. Each crashed once, so it runs in its own
+process."""
 
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from far import PRELUDE
 
 
 def run(program):
-    """What the program prints; a crash fails."""
+    """The program's output; a crash fails."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", PRELUDE + textwrap.dedent(program)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Operations along rows whose Python functions differ from what is generated for all."""
+"""Operations along rows whose Python functions are not the generated ones."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Tagger:
 
 
 class Whole:
-    """Its parameters are those of a collection without a name."""
+    """A class whose parameters are in a collection without a name."""
 
     def __init__(self, model, size):
         self.model = dy.ParameterCollection()
@@ -157,7 +157,7 @@ def test_names_in_the_file(tmp_path):
 
 @pytest.mark.parametrize("name", ["model", "model.safetensors"])
 def test_names_of_one_below_another(tmp_path, name):
-    """What is below a collection's key would be taken for one of its parameters."""
+    """A key below a collection's key would count as one of its parameters."""
     m, other, numbers = (dy.ParameterCollection() for _ in range(3))
     whole, below = m.add_subcollection("m"), other.add_subcollection("m").add_subcollection("x")
     objects = [

@@ -1,4 +1,4 @@
-"""Functions of whole sequences: they are what is written step by step."""
+"""Functions of whole sequences equal programs written step by step."""
 
 from __future__ import annotations
 

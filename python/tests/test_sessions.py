@@ -1,4 +1,4 @@
-"""What a graph is asked in any order: tied tables, marks with evaluation anew, random sessions."""
+"""Requests to a graph in any order: tied tables, marks with evaluation anew, random sessions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_table_by_rows_and_as_one_matrix(rows_first):
 
 
 class Session:
-    """A list of what was built, the live expressions, and numpy as the judge of values."""
+    """A list of the built nodes, the live expressions, and numpy as the judge of values."""
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)

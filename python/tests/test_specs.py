@@ -1,4 +1,5 @@
-"""What a `spec` may have: it comes back equal and of the same type, or is refused with its place."""
+"""The contents of a `spec`: a value comes back equal and of the same type, or is refused with its
+place."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Several threads in the module at once: results are those of one thread, and nothing breaks.
+"""Several threads in the module at once: results are the same as with one thread, and nothing
+breaks.
 
-With a GIL Python runs one of them at a time; without (free-threaded builds) all of them.
-DYNET_TEST_ROUNDS repeats what they do.
+With a GIL Python runs one thread at a time; without (free-threaded builds) all threads.
+DYNET_TEST_ROUNDS is the number of repetitions.
 """
 
 from __future__ import annotations
@@ -299,7 +300,7 @@ def test_short_lived_threads():
 
 
 def test_one_graph_in_all_threads():
-    """Whoever comes second gets an error, or waits; the graph stays whole."""
+    """The second thread gets an error, or waits; the graph stays whole."""
     W = dy.ParameterCollection().add_parameters((2, 2), init="identity")
     graph = dy.ComputationGraph()
 
@@ -397,7 +398,7 @@ def test_an_operation_that_waits_for_another_thread():
 
 
 def test_a_large_update_lets_another_thread_run():
-    """With turns of 100 seconds a thread runs only where another one releases the GIL."""
+    """With turns of 100 seconds a thread runs only if another thread releases the GIL."""
     m = dy.ParameterCollection()
     p = m.add_parameters((1500, 1000))
     trainer = dy.AdamTrainer(m)

@@ -1,4 +1,4 @@
-"""Names of PyTorch end in an error that says what they are here."""
+"""Names of PyTorch end in an error with the name here."""
 
 import re
 from pathlib import Path

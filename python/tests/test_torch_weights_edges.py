@@ -161,7 +161,7 @@ def test_other_layers_are_refused_with_allow_extra(m):
 
 
 def test_parametrizations(m):
-    """Biases are not taken for absent, and the errors say what to do."""
+    """Biases are not taken for absent, and the errors name the remedy."""
     w, lstm = state(recurrent_shapes(3, 4)), dy.VanillaLSTMBuilder(1, 3, 4, m)
     for form in (
         "{}_g",

@@ -125,7 +125,7 @@ class Model:
 
     def __init__(self, trainer_class):
         m = dy.ParameterCollection()
-        second = 0.25 if trainer_class is dy.EGTrainer else -0.25  # those are positive
+        second = 0.25 if trainer_class is dy.EGTrainer else -0.25  # its weights are positive
         self.w = m.add_parameters((3,), init=np.array([0.5, second, 1.0]))
         self.table = m.add_lookup_parameters((4, 3), init=np.full((4, 3), 0.5))
         self.trainer = trainer_class(m, RATE)
@@ -161,7 +161,7 @@ def test_rules(trainer_class, rule, updates):
             elif updates != "sparse":
                 table[r] = rows[r].step(table[r], np.zeros(3), step + 1)
     np.testing.assert_allclose(model.w.as_array(), w, rtol=2e-5, atol=2e-5)
-    dy.renew_cg()  # what graphs see: stored values lack the decay of the table
+    dy.renew_cg()  # the values that graphs see: stored values lack the decay of the table
     seen = [model.table[r].npvalue() for r in range(4)]
     np.testing.assert_allclose(seen, table, rtol=2e-5, atol=2e-5)
     assert model.trainer.whoami() == trainer_class.__name__
@@ -386,7 +386,7 @@ def test_moving_averages_of_a_table_whose_rows_rest(beta):
 
 @pytest.fixture(scope="module")
 def torch_table():
-    """What make_torch_trainers.py wrote."""
+    """The table from make_torch_trainers.py."""
     path = Path(__file__).with_name("torch_trainers.json")
     return json.loads(path.read_text(encoding="utf-8"))
 

@@ -1,4 +1,4 @@
-"""The example with Optuna runs, where that is installed."""
+"""The example with Optuna runs, if Optuna is installed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_example_with_optuna():
 
 
 def test_a_trial_that_diverges_does_not_end_the_study(monkeypatch):
-    """Without Optuna, too: what the example needs of it is stood in for."""
+    """Runs without Optuna too: stand-ins replace the parts that the example needs."""
 
     class TrialPruned(Exception):
         pass

@@ -89,7 +89,7 @@ def test_the_examples_have_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         line
         for line in run_mypy(EXAMPLES, tmp_path, monkeypatch, *files).splitlines()
         if ": error: " in line
-        # Not installed, or (stubs of a name with a dash) not where MYPYPATH is looked through.
+        # Not installed, or (stubs of a name with a dash) not found through MYPYPATH.
         and not any(f'module named "{name}"' in line for name in ("_dynet", "optuna"))
     ]
     assert errors == []
@@ -97,7 +97,8 @@ def test_the_examples_have_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def own_sources(folder: Path) -> list[str]:
     """Copies the package, without the types that it is installed with: mypy would read only these.
-    They become those of the extension module, which are in them."""
+    These imports then refer to the types of the extension module, which the package's types
+    contain."""
     package = folder / "dynet"
     package.mkdir()
     for source in Path(dynet.__file__).parent.glob("*.py"):
@@ -117,7 +118,7 @@ def test_the_package_itself_has_types(tmp_path: Path, monkeypatch: pytest.Monkey
     errors = [
         line
         for line in output.splitlines()
-        # What __init__.py defines is among the types, too.
+        # The names that __init__.py defines are among the types, too.
         if ": error: " in line and "already defined (possibly by an import)" not in line
     ]
     assert errors == [] and f"checked {len(list(tmp_path.rglob('*.py')))} source files" in output

@@ -1,4 +1,4 @@
-"""Values for NumPy, DLPack and other libraries: types, views and what keeps them alive."""
+"""Values for NumPy, DLPack and other libraries: types, views and the owners of their memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What training warns of, once for a trainer or a graph, and what it keeps quiet about."""
+"""Warnings of training, once for a trainer or a graph, and cases without a warning."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_warning_may_be_an_error_and_changes_nothing():
 
 
 def test_fit_is_not_the_line(told):
-    """The line is that of the program, also where the package calls update()."""
+    """The warning has the program's line, even if the package calls update()."""
     one = Model()
 
     def no_loss(_):
@@ -203,7 +203,7 @@ def test_negative_rate(make, told):
 
 
 def test_negative_rate_climbs(told):
-    """It is what 2.1 does: a step up."""
+    """2.1 does the same: a step up."""
     one = Model(learning_rate=-0.1)
     one.backward()
     one.trainer.update()
@@ -221,7 +221,7 @@ def test_rates_that_are_not_negative(rate, told):
 
 # ---- a graph that grows ---------------------------------------------------------------------------
 
-MANY = 251_000  # a quarter of what is large, and a little more
+MANY = 251_000  # a little more than a quarter of a large number
 
 
 def add_nodes(x, count):

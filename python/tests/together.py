@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def together(*work: Callable[[], None]) -> None:
-    """Runs all of these at once, a thread each; raises what one of them raised."""
+    """Runs all functions at once, with a thread each. Raises the exception of one of them."""
     start = threading.Barrier(len(work))
     failures: list[BaseException] = []
 

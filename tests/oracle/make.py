@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Writes the tables beside this script: what operations are, by another library.
+"""Writes the tables beside this script: results of operations, by another library.
 
     python3 tests/oracle/make.py [NAME.txt ...]     needs numpy and mpmath
 
 Each case is an operation of the list (dynet/ops/all.h) or a function of oracle_test.cc, with
-arguments, attributes and payload; what it gives, computed by mpmath with 120 digits from the
-formula that stands here; and the gradients of sum(seed * result), by central differences with a
-step of 1e-20, or of 1e-20 of a small number. So nobody differentiates by hand, here or there. Where
-the gradient is meant to be another one, the case says which (`gradient`: a function of the
-argument's number, all arguments, and the seeds). oracle_test.cc reads all tables and compares.
+arguments, attributes and payload; the result, computed by mpmath with 120 digits from the formula
+here; and the gradients of sum(seed * result), by central differences with a step of 1e-20, or of
+1e-20 of a small number. So nobody differentiates by hand, here or there. If the gradient is meant
+to be another one, the case has it (`gradient`: a function of the argument's number, all arguments,
+and the seeds). oracle_test.cc reads all tables and compares.
 
 To add an operation: a line in a table of families/ (each module's TABLES are functions that return
 cases), with a formula over numpy arrays of mpmath numbers, one example at a time; numpy's own sums,

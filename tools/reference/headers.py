@@ -1,8 +1,9 @@
-"""What the C++ headers of the functions say: declarations, and the comments before them.
+"""Reads the C++ headers of the functions: declarations, and the comments before them.
 
-In: include/dynet/expr/*.h and include/dynet/sequence.h. Those that tools/generate-api wrote and those written by hand have
-comments of one form, which is read here: a summary, a formula in backticks on a line of its own,
-notes about parameters ("`name`: ..."), and Shapes, Results, Errors, Source, each beginning a line.
+In: include/dynet/expr/*.h and include/dynet/sequence.h. Comments of generated headers
+(tools/generate-api) and of hand-written ones have one form, which is read here: a summary, a
+formula in backticks on a line of its own, notes about parameters ("`name`: ..."), and Shapes,
+Results, Errors, Source, each beginning a line.
 Out: entries, one for each comment with the declarations that follow it.
 """
 

@@ -1,4 +1,4 @@
-"""Whether a program prints what a page says."""
+"""Compares the output of a program with a page."""
 
 from __future__ import annotations
 

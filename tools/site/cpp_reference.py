@@ -1,6 +1,6 @@
 """The reference of the C++ headers: the essay that a header opens with, and its declarations.
 
-What is between `///` comments is shown as it stands, without private parts and without bodies.
+Code between `///` comments is shown as it stands, without private parts and without bodies.
 Functions that add nodes have pages of their own, docs/operations.
 """
 

@@ -27,7 +27,7 @@ _BRACKET_OR_WORD = re.compile(r"[()]|[^() \t-\r]+")
 
 
 def _lines(file: str) -> list[str]:
-    """Those that are not blank."""
+    """The lines that are not blank."""
     with open(file, encoding="utf-8", newline="\n") as text:
         return [line for line in text if _WORD.search(line)]
 
@@ -103,7 +103,7 @@ def read_text(train_file: str, dev_file: str | None) -> Text:
 
 
 class Node(NamedTuple):
-    """A word, where ``left`` is below 0, or a node over two earlier ones of its tree."""
+    """A word, if ``left`` is below 0, or a node over two earlier nodes of its tree."""
 
     left: int
     right: int
@@ -153,8 +153,8 @@ def read_trees(train_file: str, dev_file: str | None) -> Trees:
 
 
 def shuffled(sentences: list, count: int, seed: int) -> Iterator[list]:
-    """Groups of ``count`` for ever: each pass over the corpus in a new order, its last group what
-    is left."""
+    """Endless groups of ``count``: each pass over the corpus has a new order, and may end with a
+    smaller group."""
     return minibatches(seed, sentences, count)
 
 

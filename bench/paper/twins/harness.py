@@ -1,7 +1,7 @@
-"""What the twins share: the command line, Adam, the training loop, the clock and what is printed.
+"""The common code of the twins: the command line, Adam, the training loop, the clock, the output.
 
-A twin is one file with a ``Model``; see ``Twin`` for what it has. The final line and the curve are
-those of our own programs, so that the runner reads them alike.
+A twin is one file with a ``Model``; ``Twin`` lists its functions. The final line and the curve have
+the form of our own programs, because the runner reads both alike.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EPSILON = 1e-8
 
 
 class Twin(Protocol):
-    """What ``train`` asks of a model."""
+    """The functions of a model that ``train`` calls."""
 
     def loss(self, group: list) -> tuple[Tensor, int]:
         """The loss summed over a group of sentences, and how many items (words, trees) it has."""
@@ -34,8 +34,8 @@ class Twin(Protocol):
 
 
 class RowAdam:
-    """Adam on the rows of a table that got a gradient, all at one count of steps; what
-    ``torch.optim.SparseAdam`` does, 1.6 to 2 times as fast."""
+    """Adam on the rows of a table that got a gradient, all at one count of steps.
+    ``torch.optim.SparseAdam`` does the same, and takes 1.6 to 2 times longer."""
 
     def __init__(self, table: nn.Parameter) -> None:
         self.table = table

@@ -2,9 +2,9 @@
 """The tagger, batched by hand: two LSTM calls for all sentences of an update, two for all words
 that are spelled.
 
-Sequences are padded and the backward direction is a forward LSTM over reversed ones: packed
-sequences and a bidirectional LSTM say the same and take three times as long on a CPU, where only
-plain LSTMs reach the fast library.
+Sequences are padded, and the backward direction is a forward LSTM over reversed sequences. Packed
+sequences and a bidirectional LSTM give the same results and take three times longer on a CPU,
+because only plain LSTMs reach the fast library.
 """
 
 import corpora
@@ -26,7 +26,8 @@ class BothWays(nn.Module):
         harness.init_lstm(self.back)
 
     def forward(self, x, lengths):
-        """The states of both, and where the time t of each sequence is t' = length - 1 - t."""
+        """The states of both directions. Time t of a sequence is time t' = length - 1 - t in
+        reverse."""
         time = torch.arange(len(x)).unsqueeze(1)
         mirrored = (lengths - 1 - time).where(time < lengths, time)
         mirrored = (mirrored * len(lengths) + torch.arange(len(lengths))).view(-1)

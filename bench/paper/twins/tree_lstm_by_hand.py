@@ -2,7 +2,7 @@
 """The tree LSTM, batched by hand: all words of an update at once, then all nodes of one height.
 
 States that a later node still needs travel in one matrix [h, c] from height to height, so that a
-height costs one selection and one concatenation of what is alive.
+height costs one selection and one concatenation of live states.
 """
 
 import corpora
@@ -13,8 +13,8 @@ from torch.nn import functional
 
 
 def by_height(trees):
-    """Words, heights as (lefts, rights, kept) in rows of what is alive, labels in the order in
-    which states are made, and where in that order the roots stand."""
+    """Words, heights as (lefts, rights, kept) in rows of the live states, labels in the order of
+    making states, and the places of the roots in that order."""
     nodes, heights, parents = [], [], []
     for tree in trees:
         first = len(nodes)

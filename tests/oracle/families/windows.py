@@ -74,8 +74,8 @@ def select():
 
 
 def by_segment(of_one, empty=None):
-    """of_one(entries), a column of several entries or of one, for each segment; its results lie
-    where its entries did, or one for each segment."""
+    """of_one(entries), a column of one or more entries, for each segment. The results lie in the
+    places of the entries, or are one for each segment."""
 
     def g(x, index, segments, d=1, n=0):
         x = np.moveaxis(x, d, -1)
@@ -201,7 +201,7 @@ contract_table.__name__ = "contract"
 
 
 def axis(n, k, s, is_valid):
-    """How many windows, and where the first one begins."""
+    """The number of windows, and the begin of the first one."""
     if is_valid:
         return -(-(n - k + 1) // s), 0
     out = -(-n // s)
