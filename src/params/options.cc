@@ -102,12 +102,12 @@ struct Option {
 };
 
 constexpr Option kOptions[] = {
-    {{"seed", "N", "Seed of the random numbers. 0, or none given: another one each time."},
+    {{"seed", "N", "Seed of the random numbers. 0, or no number: a new seed each time."},
      [](DynetParams& p, const std::string& v) {
        p.random_seed = parse<unsigned>("seed", v, "an unsigned integer");
      }},
     {{"autobatch", "[N]",
-      "0: nodes run one by one. Another number, or none given: the library finds what can run "
+      "0: nodes run one by one. Another number, or no number: the library finds nodes that can run "
       "together. Default 1."},
      [](DynetParams& p, const std::string& v) {
        p.autobatch = parse<int>("autobatch", v, "an integer");
@@ -123,14 +123,15 @@ constexpr Option kOptions[] = {
        p.mem_cap = parse<unsigned>("mem-cap", v, "MiB");
      }},
     {{"mem", "N | F,B,P,S",
-      "First size of the memory of each graph, in MiB: F for values, B for gradients. It grows "
-      "where that is not enough. N is a quarter for each of the four. P and S are the sizes of "
-      "pools of DyNet 2.1 that do not exist here: they must be numbers, and are passed over. "
-      "Default: graphs begin with 1 MiB."},
+      "First size of the memory of each graph, in MiB: F for values, B for gradients. The memory "
+      "grows on demand. N is a quarter for each of the four. P and S are the sizes of pools of "
+      "DyNet 2.1 that do not exist here: they must be numbers, and are ignored. Default: graphs "
+      "begin with 1 MiB."},
      [](DynetParams& p, const std::string& v) { p.mem_descriptor = v; }},
     {{"profiling", "N",
-      "1: what each operation took, forward and backward, is printed on the standard output when "
-      "the process ends. 2: also what ran together and how large the results were. Default 0."},
+      "1: the time of each operation, forward and backward, is printed on the standard output when "
+      "the process ends. 2: also the numbers of nodes that ran together, and the sizes of results. "
+      "Default 0."},
      [](DynetParams& p, const std::string& v) {
        p.profiling = parse<int>("profiling", v, "0, 1 or 2");
      }},
@@ -154,11 +155,11 @@ constexpr Option kOptions[] = {
        }
        p.shared_parameters = v == "1";
      }},
-    {{"lstm", "coupled | vanilla", "Which of the two LSTMBuilder is. Default coupled."},
+    {{"lstm", "coupled | vanilla", "The class that LSTMBuilder stands for. Default coupled."},
      [](DynetParams& p, const std::string& v) { p.lstm = v; }},
     {{"precision", "highest",
-      "Precision of products of float matrices. No device of this build computes in less than "
-      "float, so that there is no other value yet."},
+      "Precision of products of float matrices. There is no other value yet, because no device of "
+      "this build computes in less than float."},
      [](DynetParams& p, const std::string& v) { p.precision = v; }},
 };
 

@@ -8,14 +8,14 @@ namespace {
 
 constexpr std::array<EnvVariable, 3> kVariables{{
     {"DYNET_SIMD",
-     "Name of the best SIMD target to use (SSE4, AVX2, AVX3, ...), where the machine has a better "
-     "one. A name that this machine does not have is passed over."},
+     "Name of the best SIMD target to use (SSE4, AVX2, AVX3, ...), if the machine has a better "
+     "one. A name that this machine does not have is ignored."},
     {"DYNET_TRACE",
-     "What reports to stderr, separated by commas: graph, plan, memory, execute, time; or all. "
-     "Another word is an error."},
+     "Parts that report to stderr, separated by commas: graph, plan, memory, execute, time; or "
+     "all. Another word is an error."},
     {"DYNET_PARANOID",
      "Anything but 0: the executor verifies its own state after each value, checkpoint, backward "
-     "and revert, and compares what nodes give together with what each gives alone. Slow."},
+     "and revert, and compares the results of nodes that ran together with each node alone. Slow."},
 }};
 
 std::string_view read(const char* name) {

@@ -37,7 +37,7 @@ TOPICS = [
         "inputs",
         "Inputs, constants, parameters and devices",
         "Here numbers enter the graph: numbers of your program, constants, the values of parameters and rows of "
-        "lookup tables. In C++ these functions take the graph as first argument; in Python the graph is that of "
+        "lookup tables. In C++ these functions take the graph as first argument; in Python they use the graph of "
         "the thread. `to_device` carries a value from one device to another.",
         functions=["input", "input#2", "input#3", "one_hot", "zeros", "ones", "constant", "parameter",
                    "const_parameter", "lookup", "const_lookup", "to_device"],
@@ -60,16 +60,15 @@ TOPICS = [
     Topic(
         "activations",
         "Activations",
-        "The nonlinear functions of neural networks, each applied to every element. (`tanh` is here; its "
-        "relatives are among the elementary functions.)",
+        "The nonlinear functions of neural networks, each applied to every element. (`tanh` is here; other "
+        "hyperbolic functions are among the elementary functions.)",
         families=["activation"],
     ),
     Topic(
         "products",
         "Products and matrices",
         "Products of matrices and tensors, inner products, distances that are products, transposition, inverse "
-        "and determinant. `affine_transform` is the one to use for layers: it does in one node what `W * x + b` "
-        "does in two.",
+        "and determinant. Use `affine_transform` for layers: one node in place of the two nodes of `W * x + b`.",
         families=["linear", "contract", "matrix"],
         functions=["contract3d_1d_1d", "einsum", "trace_of_product"],
     ),
@@ -116,17 +115,17 @@ TOPICS = [
     Topic(
         "random",
         "Random numbers",
-        "Dropout, noise, and tensors of random numbers. What is drawn depends on the seed, the graph and the node, "
-        "not on the order in which nodes are computed. Each new graph draws anew.",
+        "Dropout, noise, and tensors of random numbers. Numbers depend on the seed, the graph and the node, not "
+        "on the order in which nodes are computed. Each new graph draws anew.",
         families=["random"],
         functions=["random_normal", "random_uniform", "random_bernoulli", "random_gumbel", "sample_categorical"],
     ),
     Topic(
         "recurrent",
         "Cells and sequences",
-        "What follows the affine transformation in one step of an LSTM or tree LSTM, in one node: the builders "
-        "use these cells, and a program needs them for a cell of its own. And functions of whole sequences, one "
-        "expression per step.",
+        "Cells: the part of a step of an LSTM or tree LSTM behind the affine transformation, in one node. The "
+        "builders use these cells, and a program needs them for a cell of its own. And functions of whole "
+        "sequences, with one expression per step.",
         families=["recurrent"],
         functions=["vanilla_lstm_gates", "vanilla_lstm_gates_concat", "vanilla_lstm_gates_dropout",
                    "vanilla_lstm_gates_dropout_concat", "lookup_sequence", "sequence_loss"],
@@ -135,15 +134,15 @@ TOPICS = [
         "chains",
         "Labels of whole sequences",
         "Losses that count all ways in which a sequence may be labelled: the linear-chain conditional random field, "
-        "whose labels depend on their neighbours, and connectionist temporal classification, for which nobody knows "
-        "at which step a label stands.",
+        "whose labels depend on their neighbours, and connectionist temporal classification, in which the steps "
+        "of the labels are unknown.",
         functions=["crf_log_partition", "crf_score", "crf_viterbi", "ctc_loss"],
     ),
     Topic(
         "gradients",
         "Gradients as nodes",
-        "`backward` computes gradients as numbers; here they are nodes of the graph. Which operations allow that "
-        "stands [with the operations](README.md#gradients).",
+        "`backward` computes gradients as numbers; here they are nodes of the graph. The page of "
+        "[operations](README.md#gradients) lists the operations without nodes for their gradients.",
         functions=["gradient"],
     ),
     Topic(
