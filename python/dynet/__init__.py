@@ -125,9 +125,8 @@ __gitversion__ = ""
 def print_graphviz(**kwargs: object) -> None:
     """Prints the graph as DOT text, which ``dot -Tsvg`` draws.
 
-    Arguments that DyNet 2.1 took with ``--dynet-viz``, such as ``compact=True``, are ignored.
-    ``cg()`` at the end of a notebook's cell, and ``cg().to_svg()``, draw the graph without
-    Graphviz.
+    Arguments for ``--dynet-viz`` of DyNet 2.1, such as ``compact=True``, are ignored. ``cg()`` at
+    the end of a notebook's cell, and ``cg().to_svg()``, draw the graph without Graphviz.
     """
     print(cg().to_dot(), end="")
 

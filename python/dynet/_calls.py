@@ -2,9 +2,8 @@
 
 The extension module calls :func:`explain` after it has refused a call (src/calls.h). The function's
 parameters are read from the signature that the binding library keeps, and each argument is compared
-with the type that its parameter promises. The module's own finding while it read the arguments, the
-misfit, goes first: it has the limits of numbers, and the place in a list at which the reading
-stopped.
+with its parameter's type. The module's own finding while it read the arguments, the misfit, goes
+first: it has the limits of numbers, and the place in a list at which the reading stopped.
 """
 
 from __future__ import annotations
@@ -50,8 +49,7 @@ class _Problem(Exception):
 
 
 def _default_of(node: ast.expr, defaults: tuple[Any, ...]) -> Any:
-    """The default of a parameter. The signature numbers defaults that are objects; others are
-    text."""
+    """The default of a parameter. Defaults that are objects have numbers in the signature."""
     if isinstance(node, ast.Call) and ast.unparse(node) == "float('inf')":
         return float("inf")
     if isinstance(node, ast.Call):
@@ -142,8 +140,8 @@ def _property_of(function: Any) -> str:
     return "a property"
 
 
-#: Functions whose operation has another name in C++: that name, and the arguments' names there and
-#: here.
+#: Functions whose operation has another name in C++: that name, and the names of arguments, there
+#: and here.
 _OPERATIONS: dict[str, tuple[str, dict[str, str]]] = {
     "esum": ("sum", {}),
     "average": ("sum", {}),
@@ -278,8 +276,7 @@ def _text(value: Any) -> str:
         return _short(value)
 
 
-#: The number of values in the error being written: a value without a shape may lead to a further
-#: error.
+#: The number of values in the error being written: a value without a shape may add an error.
 _telling = threading.local()
 
 
@@ -510,8 +507,7 @@ def _try_form(
     misfit: _Misfit | None,
     may_mend: bool,
 ) -> tuple[list[Any], tuple[str, ...]]:
-    """The mended call: its arguments, and the names of the last ones. _Problem if nothing mends
-    it."""
+    """The mended call: its arguments, and the names of the last ones. _Problem if there is none."""
     given = _given(parameters, args, named)
     changed = False
     if may_mend:
@@ -593,8 +589,7 @@ def signature_of(function: Any, is_bound: bool) -> Any:
 
 
 def signature_of_class(cls: Any) -> Any:
-    """The signature of `__init__`, if that is the library's. Programs' own classes have their
-    own."""
+    """The signature of `__init__`, if the library's own. Programs' classes have their own."""
     init = cls.__init__
     if not hasattr(init, "__nb_signature__"):
         raise AttributeError("__signature__")

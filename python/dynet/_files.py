@@ -45,8 +45,7 @@ def save(basename: str | os.PathLike[str], objects: Iterable[Any]) -> None:
     `param_collection()`. A `spec` may have numbers, text, bytes, None, tuples, lists, sets, dicts,
     numbers and small arrays of NumPy, members of enumerations, named tuples, objects of your own
     classes that consist of a `__dict__` with such values, classes with `from_spec`, and the
-    module's own functions, such as `dynet.tanh`. TypeError, which names the place, for anything
-    else.
+    module's own functions, such as `dynet.tanh`. TypeError, with the place, for other values.
     """
     import json  # here, because most programs do not save with it
 

@@ -3,8 +3,7 @@
 A pickle is a program that may call any function by name. Here a name is no function: it becomes a
 `_Name`, which cannot be called; afterwards `_specs.py` looks the class up, as for the library's own
 files. Calls that make sets, bytes, ordered dicts, named tuples and NumPy's numbers and arrays go to
-functions of this file. These make a `_Value`: a kind and its contents, to be written as `_specs.py`
-does.
+functions of this file. These make a `_Value`: a kind and its contents, as `_specs.py` writes it.
 
 Reading never takes long. A pickle of a few bytes may have a tuple with the same tuple twice in it,
 and so on, sixty times: 2^60 entries to look at. So only texts of a file are hashed or shown, and
@@ -87,8 +86,7 @@ class _Array:
 
 
 def _in_order_of_c(content: bytes, shape: list[int], size: int) -> bytes:
-    """Elements of `size` bytes, turned to the order of C; before, the first axis varied most
-    quickly."""
+    """Elements of `size` bytes in the order of C. In `content` the first axis varies first."""
     count = 1
     for n in shape:
         count *= n
@@ -214,8 +212,7 @@ class _Reader(pickle._Unpickler):
         self._left = left
 
     def count(self, arguments: Any) -> None:
-        """Counts the arguments of a call that may copy them: a file may ask for a copy many
-        times."""
+        """Counts the arguments of a call, because a file may ask for many copies of them."""
         self._left[0] -= sum(len(x) for x in arguments if type(x) in (str, bytes, list, tuple))
         _check_left(self._left)
 
@@ -334,8 +331,7 @@ def _check_left(left: list[int]) -> None:
 
 
 def _encoded(x: Any, left: list[int]) -> Any:
-    """Like `encoded` of _specs.py, with classes by name. `left`: members and characters still
-    allowed."""
+    """Like `encoded` of _specs.py, with classes by name. `left`: the entries still allowed."""
     left[0] -= 1 + (len(x) if type(x) in (str, bytes) else 0)
     if type(x) is _Array:
         left[0] -= len(x.content)

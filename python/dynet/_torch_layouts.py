@@ -57,9 +57,8 @@ class Piece:
 
     `shapes`: the tensors' names and shapes, in order. `into` makes the arrays of `parts`, in order,
     from the arrays of the tensors; `out` is the way back. Both leave their arguments unchanged. The
-    biases of one `group` are all there, or all absent: layers of PyTorch have an argument
-    bias=False. `refused`: names of tensors with which the layer would be another one, and the
-    reasons.
+    biases of one `group` are all there, or all absent, by the argument bias=False of PyTorch.
+    `refused`: names of tensors with which the layer would be another one, and the reasons.
     """
 
     def __init__(

@@ -359,8 +359,7 @@ class _Tensors:
 
 
 def _shape_of(value: Any) -> tuple[int, ...] | None:
-    """The shape. None for expressions of this library, whose `shape` is a method, and for tensors
-    without one."""
+    """The shape. None for our expressions, whose `shape` is a method, and tensors without one."""
     try:
         return tuple(value.shape)
     except Exception:

@@ -130,8 +130,7 @@ constexpr Option kOptions[] = {
      [](DynetParams& p, const std::string& v) { p.mem_descriptor = v; }},
     {{"profiling", "N",
       "1: the time of each operation, forward and backward, is printed on the standard output when "
-      "the process ends. 2: also the numbers of nodes that ran together, and the sizes of results. "
-      "Default 0."},
+      "the process ends. 2: also nodes per call and sizes of results. Default 0."},
      [](DynetParams& p, const std::string& v) {
        p.profiling = parse<int>("profiling", v, "0, 1 or 2");
      }},
