@@ -111,7 +111,7 @@ def own_sources(folder: Path) -> list[str]:
     package.mkdir()
     for source in Path(dynet.__file__).parent.glob("*.py"):
         shutil.copy(source, package)
-    for part in ("metrics", "text"):
+    for part in ("metrics", "programs", "text"):
         shutil.copytree(Path(dynet.__file__).with_name(part), package / part)
     types = Path(dynet.__file__).with_name("__init__.pyi").read_text()
     types = types[: types.index("__all__ = [")]  # the extension module gives all names
