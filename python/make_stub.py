@@ -29,7 +29,9 @@ LAZY = """import pickle as pickle
 
 import numpy as np
 
+from dynet import callbacks as callbacks
 from dynet import metrics as metrics
+from dynet import text as text
 
 np = np
 """
@@ -176,6 +178,31 @@ def package_text(source: Path) -> str:
     return "\n".join(filter(None, statements)) + "\n"
 
 
+def star(text: str, package: str) -> str:
+    """`__all__`: the public names of a stub without names that dynet/__init__.py keeps from
+    ``from dynet import *``."""
+    hidden: set[str] = set()
+    for node in ast.parse(package).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_NOT_FOR_STAR":
+            hidden = {n.value for n in ast.walk(node) if isinstance(n, ast.Constant)}
+    assert hidden, "dynet/__init__.py has no _NOT_FOR_STAR"
+    own = ("dynet", "numpy", "pickle", "_dynet")  # modules whose names are for users
+    names = set()
+    for node in ast.parse(text).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            names.add(node.targets[0].id)
+        elif isinstance(node, ast.ImportFrom) and (node.level or node.module in own):
+            names |= {one.asname or one.name for one in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {one.asname for one in node.names if one.asname and one.name in own}
+    public = sorted(n for n in names - hidden if not n.startswith("_"))
+    return "\n__all__ = [\n" + "".join(f'    "{name}",\n' for name in public) + "]\n"
+
+
 def main(directory: Path) -> None:
     text = (
         with_expressions_first(with_wider_arguments(with_any(with_builtins(module_text()))))
@@ -183,6 +210,7 @@ def main(directory: Path) -> None:
         + LAZY
         + package_text(PACKAGE)
     )
+    text += star(text, PACKAGE.read_text(encoding="utf-8"))
     (directory / "dynet" / "__init__.pyi").write_text(text, encoding="utf-8")
     private = sorted(n for n in vars(_dynet) if n.startswith("_") and not n.startswith("__"))
     names = "".join(f"from dynet import {name} as {name}\n" for name in private)

@@ -10,6 +10,7 @@ import sys
 
 import dynet as dy
 import optuna
+from dynet.callbacks import OptunaTrial
 
 Example = tuple[tuple[float, float], float]
 DATA: list[Example] = [
@@ -21,8 +22,7 @@ DATA: list[Example] = [
 
 
 def objective(trial: optuna.Trial) -> float:
-    """The loss of a small network after 20 epochs; bad trials are given up earlier, and so are
-    trials that diverge: `update()` raises NumericError, which would end the whole study."""
+    """The loss of a small network after 20 epochs; bad trials are given up earlier."""
     size = trial.suggest_int("size", 2, 32)
     rate = trial.suggest_float("rate", 1e-3, 0.5, log=True)
     model = dy.ParameterCollection()
@@ -34,18 +34,15 @@ def objective(trial: optuna.Trial) -> float:
         output = dy.logistic(V * dy.tanh(W * dy.inputVector(x) + b))
         return dy.binary_log_loss(output, dy.scalarInput(y))
 
-    def on_eval(summary: dy.Step) -> None:
-        trial.report(summary.loss, summary.epoch)
-        if trial.should_prune():
-            raise optuna.TrialPruned()
-
-    trainer = dy.AdamTrainer(model, rate)
-    try:
-        history = dy.fit(
-            loss_of, DATA, trainer, epochs=20, batch=4, on_eval=on_eval, progress=False
-        )
-    except dy.NumericError:
-        raise optuna.TrialPruned() from None
+    history = dy.fit(
+        loss_of,
+        DATA,
+        dy.AdamTrainer(model, rate),
+        epochs=20,
+        batch=4,
+        on_eval=OptunaTrial(trial),
+        progress=False,
+    )
     return history.losses[-1]
 
 
@@ -53,7 +50,9 @@ def main() -> None:
     """Prints the best settings."""
     logging.getLogger("optuna").setLevel(logging.WARNING)
     study = optuna.create_study(direction="minimize", sampler=optuna.samplers.TPESampler(seed=1))
-    study.optimize(objective, n_trials=int(sys.argv[1]) if len(sys.argv) > 1 else 30)
+    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 30
+    # A trial that diverges, whose `update()` raises NumericError, does not end the study.
+    study.optimize(objective, n_trials=trials, catch=(dy.NumericError,))
     print(f"loss {study.best_value:.4f} with {study.best_params}")
 
 

@@ -32,6 +32,7 @@ from ._fit import History as History
 from ._fit import Step as Step
 from ._fit import both as both
 from ._fit import fit as fit
+from ._learning import gradient_norms as gradient_norms
 from ._old_names import FloatValue as FloatValue
 from ._old_names import FloatVectorValue as FloatVectorValue
 from ._old_names import Saveable as Saveable
@@ -68,7 +69,9 @@ class _Later(_ModuleType):
 
 np = sys.modules.get("numpy") or _Later("np", "numpy")
 pickle = sys.modules.get("pickle") or _Later("pickle", "pickle")
+callbacks = _Later("callbacks", "dynet.callbacks")
 metrics = _Later("metrics", "dynet.metrics")
+text = _Later("text", "dynet.text")
 
 
 class _Star:
@@ -91,11 +94,17 @@ class _Star:
         return len(self._found())
 
 
+_NOT_FOR_STAR = {
+    *("IndexError", "TypeError", "ValueError"),
+    *("fit", "Step", "History", "both", "TensorBoard", "gradient_norms"),
+    *("callbacks", "metrics", "text"),
+}
+
+
 def _star() -> list[str]:
     """The names of `from dynet import *`: all names except Python's own exceptions and short new
     names, which programs may have; and modules that old programs expect."""
-    hidden = {"annotations", "TYPE_CHECKING", "IndexError", "TypeError", "ValueError"}
-    hidden |= {"fit", "Step", "History", "both", "TensorBoard", "metrics"}
+    hidden = {"annotations", "TYPE_CHECKING", *_NOT_FOR_STAR}
     for name, module in (("np", "numpy"), ("pickle", "pickle")):
         try:
             globals()[name] = _import_module(module)

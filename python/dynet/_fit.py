@@ -93,6 +93,8 @@ def fit(
     batch: Whole = 1,
     shuffle: bool = True,
     seed: int = 0,
+    workers: Whole = 0,
+    on_gradient: Callable[[Step], object] | None = None,
     on_step: Callable[[Step], object] | None = None,
     on_eval: Callable[[Step], float | None] | None = None,
     patience: Whole | None = None,
@@ -103,13 +105,22 @@ def fit(
     """Trains: `epochs` times through `data`, an update for each `batch` examples.
 
     `loss_fn` makes the loss of one example, a node with one element; the mean of a batch's losses
-    is what is minimised. `data` is a list, an array, or something else that has a length and gives
-    an example for a number; it is shuffled in each epoch (the same way for the same `seed`). Any
-    other iterable is read in its order each time.
+    is what is minimised. `data` is a list, an array, a table (below), or something else that has a
+    length and gives an example for a number; it is shuffled in each epoch (the same way for the
+    same `seed`). Any other iterable is read in its order each time.
 
-    `on_step` is called after each update. `on_eval` is called after each epoch and may return a
-    score, such as the accuracy on other data. After more than `patience` epochs in a row without a
-    better score the training ends.
+    Rows are dicts, such as ``{"words": [...], "tags": [...]}``, if `data` is a `Dataset` of Hugging
+    Face, a table of Arrow, or a data frame of pandas or Polars.
+
+    With `workers` that many processes compute the gradients of a batch together (`WorkerPool`): the
+    program asked for shared parameters before ``import dynet``, `data` has a length, and `loss_fn`
+    runs in copies of this process, so that its changes of Python objects are lost. The numbers are
+    the same for one to four workers.
+
+    `on_gradient` is called before each update, after `backward`: ``gradient_norms(model)`` has
+    something to tell there. `on_step` is called after each update. `on_eval` is called after each
+    epoch and may return a score, such as the accuracy on other data. After more than `patience`
+    epochs in a row without a better score the training ends.
 
     With `checkpoint` the training goes on from the newest checkpoint, with its history. It saves
     after the checkpointer's steps or seconds, and at the end of every epoch, with the score. A
@@ -121,8 +132,9 @@ def fit(
     training between two updates: parameters and trainer are whole, and the gradient is empty.
     """
     epochs, batch = _whole("epochs", epochs, 0), _whole("batch", batch, 1)
+    workers = _whole("workers", workers, 0)
     patience = None if patience is None else _whole("patience", patience, 0)
-    callbacks = (f for f in (on_step, on_eval) if f is not None)
+    callbacks = (f for f in (on_gradient, on_step, on_eval) if f is not None)
     if not isinstance(trainer, Trainer) or not all(map(callable, (loss_fn, *callbacks))):
         raise Refused
     if checkpoint is not None and not isinstance(checkpoint, Checkpointer):
@@ -130,16 +142,26 @@ def fit(
     if patience is not None and on_eval is None:
         raise _dynet.ValueError("fit: patience wants on_eval, which scores")
     _check_order(checkpoint, larger_is_better)
+    data = _rows(data)
     if epochs > 1 and not _is_indexed(data) and _iterator(data) is data:
         raise _dynet.ValueError("fit: data is an iterator, which can be read once; want a list")
     if _is_indexed(data) and len(data) == 0:  # type: ignore[arg-type]
         raise _dynet.EmptyListError("fit: data is empty; want one example or more")
-    run = _Run(trainer, checkpoint, _Line(progress, epochs, data), on_step, larger_is_better)
+    if workers and not _is_indexed(data):
+        raise _dynet.ValueError(
+            f"fit: data is a {type(data).__name__}; want something with a length that gives an "
+            "example for a number, such as a list, for workers"
+        )
+    line = _Line(progress, epochs, data)
+    run = _Run(trainer, checkpoint, line, on_gradient, on_step, larger_is_better)
     run.resume()
+    learner = _Workers(loss_fn, data, trainer, workers) if workers else _Alone(loss_fn)
+    # Workers have the examples, and are told their numbers.
+    source = range(len(data)) if workers else data  # type: ignore[arg-type]
     try:
         while run.epoch < epochs and not run.is_out_of(patience):
-            examples = _examples(data, shuffle, seed, run.epoch, run.done)
-            summary = run.train(loss_fn, _batches(examples, batch))
+            examples = _examples(source, shuffle, seed, run.epoch, run.done)
+            summary = run.train(learner, _batches(examples, batch))
             run.end_epoch(summary.loss, None if on_eval is None else _score(on_eval, summary))
         run.history.stopped_early = run.epoch < epochs and run.is_out_of(patience)
     except BaseException:
@@ -148,7 +170,45 @@ def fit(
         raise
     finally:
         run.line.end()
+        learner.close()
     return run.history
+
+
+class _Alone:
+    """Computes the gradient of a batch in this process."""
+
+    def __init__(self, loss_fn: Callable[[Any], Expression]) -> None:
+        self._loss_fn = loss_fn
+
+    def learn(self, examples: list[Any]) -> float:
+        """The mean of the losses, whose gradient is left in the model."""
+        renew_cg()
+        loss = average([_checked(self._loss_fn, self._loss_fn(x)) for x in examples])
+        mean = loss.scalar_value()
+        loss.backward()
+        return mean
+
+    def close(self) -> None:
+        pass
+
+
+class _Workers:
+    """Computes the gradient of a batch in several processes, which know the examples by number."""
+
+    def __init__(
+        self, loss_fn: Callable[[Any], Expression], data: Any, trainer: Trainer, workers: int
+    ) -> None:
+        def loss_of(numbers: list[int]) -> Expression:
+            return _dynet.esum([_checked(loss_fn, loss_fn(data[i])) for i in numbers])
+
+        model = _dynet._model_of_trainer(trainer)
+        self._pool = _dynet.WorkerPool(model, loss_of, workers=workers)
+
+    def learn(self, numbers: list[int]) -> float:
+        return self._pool.learn(numbers) / len(numbers)
+
+    def close(self) -> None:
+        self._pool.close()
 
 
 class _Run:
@@ -161,6 +221,7 @@ class _Run:
         trainer: Trainer,
         checkpoint: Checkpointer | None,
         line: _Line,
+        on_gradient: Callable[[Step], object] | None,
         on_step: Callable[[Step], object] | None,
         larger_is_better: bool,
     ) -> None:
@@ -170,7 +231,8 @@ class _Run:
         self.line = line
         self._total = 0.0  # the sum of the losses of these examples
         self._rate = trainer.learning_rate  # of the last update
-        self._trainer, self._checkpoint, self._on_step = trainer, checkpoint, on_step
+        self._trainer, self._checkpoint = trainer, checkpoint
+        self._on_gradient, self._on_step = on_gradient, on_step
         self._sign = 1 if larger_is_better else -1
         self._past = self._epochs_before()
 
@@ -217,22 +279,17 @@ class _Run:
         now = json.dumps({"done": self.done, "total": self._total, "rate": self._rate})
         return f'{now[:-1]}, "epochs": {self._past}}}'
 
-    def train(
-        self,
-        loss_fn: Callable[[Example], Expression],
-        batches: Iterator[list[Example]],
-    ) -> Step:
+    def train(self, learner: _Alone | _Workers, batches: Iterator[list[Any]]) -> Step:
         """Trains the rest of the epoch."""
         for examples in batches:
-            renew_cg()
-            loss = average([_checked(loss_fn, loss_fn(x)) for x in examples])
-            mean = loss.scalar_value()
-            loss.backward()
+            mean = learner.learn(examples)
             self._rate = self._trainer.learning_rate
-            self._trainer.update()
-            self.history.steps += 1
             self._total += mean * len(examples)
             self.done += len(examples)
+            self.history.steps += 1
+            if self._on_gradient is not None:
+                self._on_gradient(self._step(mean))
+            self._trainer.update()
             if self._checkpoint is not None:
                 self._checkpoint.step(self._position())
             if self._on_step is not None:
@@ -319,6 +376,15 @@ def _score(on_eval: Any, summary: Step) -> float | None:
         raise _dynet.TypeError(
             f"fit: {_named(on_eval)}, which is on_eval, returned {score!r}; want a number or None"
         ) from None
+
+
+def _rows(data: Any) -> Any:
+    """Tables as sequences of dicts; other data as they are."""
+    if isinstance(data, (list, tuple)):
+        return data
+    from ._rows import rows_of
+
+    return rows_of(data)
 
 
 def _is_indexed(data: object) -> bool:

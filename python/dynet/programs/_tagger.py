@@ -1,0 +1,164 @@
+"""A tagger: universal tags, the treebank's own tags, features and lemmas of words.
+
+Two LSTMs read the features of the words from both ends. A matrix for each column scores the
+answers; lemmas are edits of forms (`_edits.py`).
+"""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+
+import _dynet
+
+from dynet import BiRNNBuilder
+from dynet.text import Vocabulary, with_columns
+
+from ._edits import apply, edit
+from ._features import Features
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import numpy as np
+    from _dynet import ConlluSentence, Expression, ParameterCollection
+
+    Answers = dict[str, list[str]]
+
+COLUMNS = ("upos", "xpos", "feats", "lemma")
+#: Sentences whose graphs are computed together.
+TOGETHER = 64
+
+
+def answers_of(sentence: ConlluSentence) -> Answers:
+    """The gold answers of each column; lemmas as edits."""
+    words = sentence.words
+    answers: Answers = {c: [getattr(w, c) for w in words] for c in ("upos", "xpos", "feats")}
+    answers["lemma"] = [edit(w.form, w.lemma) for w in words]
+    return answers
+
+
+class Example:
+    """A sentence of the training set as numbers."""
+
+    def __init__(self, rows: list[list[int]], labels: list[list[int]]) -> None:
+        self.rows, self.labels = rows, labels
+
+
+class Tagger:
+    """Its parameters, and the vocabularies that give them a meaning; `dynet.save` writes both."""
+
+    def __init__(
+        self,
+        model: ParameterCollection,
+        words: Features,
+        answers: list[Vocabulary],
+        size: int = 200,
+        embedding: int = 32,
+        dropout: float = 0.33,
+    ) -> None:
+        self.words, self.answers = words, answers
+        self.size, self.embedding, self.dropout = size, embedding, dropout
+        self.pc = model.add_subcollection("tagger")
+        self.width = embedding * len(words.slots)
+        self.table = self.pc.add_lookup_parameters((words.size, embedding), name="features")
+        self.reader = BiRNNBuilder(1, self.width, 2 * size, self.pc, _dynet.VanillaLSTMBuilder)
+        self.scorers = [
+            (
+                self.pc.add_parameters((len(some), 2 * size), name=f"{column}-W"),
+                self.pc.add_parameters(len(some), init=0, name=f"{column}-b"),
+            )
+            for column, some in zip(COLUMNS, answers)
+        ]
+        self._rows: dict[str, list[int]] = {}  # of forms seen before
+
+    @classmethod
+    def for_data(
+        cls, model: ParameterCollection, sentences: list[ConlluSentence], size: int, dropout: float
+    ) -> Tagger:
+        """A tagger for the forms and the answers of a training set."""
+        forms = Features(w.form for s in sentences for w in s.words)
+        seen = [answers_of(s) for s in sentences]
+        answers = [
+            Vocabulary.from_counts(chain.from_iterable(one[column] for one in seen), unknown=None)
+            for column in COLUMNS
+        ]
+        return cls(model, forms, answers, size, dropout=dropout)
+
+    @property
+    def spec(self) -> tuple[object, ...]:
+        return (self.words, self.answers, self.size, self.embedding, self.dropout)
+
+    @classmethod
+    def from_spec(cls, spec: tuple[object, ...], model: ParameterCollection) -> Tagger:
+        return cls(model, *spec)  # type: ignore[arg-type]
+
+    def param_collection(self) -> ParameterCollection:
+        return self.pc
+
+    def rows(self, forms: list[str]) -> list[list[int]]:
+        """Rows of the table for each word."""
+        known = self._rows
+        for form in forms:
+            if form not in known:
+                known[form] = self.words.rows(form)
+        return [known[form] for form in forms]
+
+    def example(self, sentence: ConlluSentence) -> Example:
+        answers = answers_of(sentence)
+        labels = [some.ids(answers[column]) for column, some in zip(COLUMNS, self.answers)]
+        return Example(self.rows([w.form for w in sentence.words]), labels)
+
+    def scores(self, rows: list[list[int]], dropout: float = 0.0) -> list[Expression]:
+        """For each column the scores of all answers, a batch with an example for each word."""
+        looked_up = _dynet.lookup_batch(self.table, list(chain.from_iterable(rows)))
+        xs = _dynet.reshape(looked_up, (self.width,), len(rows))
+        if dropout:
+            xs = _dynet.dropout(xs, dropout)
+        words = [_dynet.pick_batch_elem(xs, i) for i in range(len(rows))]
+        hs = _dynet.concatenate_to_batch(self.reader.transduce(words))
+        if dropout:
+            hs = _dynet.dropout(hs, dropout)
+        return [_dynet.affine_transform([b, W, hs]) for W, b in self.scorers]
+
+    def loss(self, example: Example) -> Expression:
+        """The mean over the words of the losses of all columns."""
+        scores = self.scores(example.rows, self.dropout)
+        losses = [_dynet.sequence_loss(s, some) for s, some in zip(scores, example.labels)]
+        return _dynet.esum(losses) * (1 / len(example.rows))
+
+    def tag(self, sentences: Iterable[ConlluSentence]) -> Iterator[tuple[ConlluSentence, Answers]]:
+        """Sentences with the answers of each column."""
+        source = iter(sentences)
+        while group := list(islice(source, TOGETHER)):
+            with _dynet.no_grad():
+                _dynet.renew_cg()
+                forms = [[w.form for w in s.words] for s in group]
+                scores = [self.scores(self.rows(some)) if some else [] for some in forms]
+                _dynet.forward(list(chain.from_iterable(scores)))
+                for sentence, some, columns in zip(group, forms, scores):
+                    yield sentence, self._answers(some, [s.npvalue() for s in columns])
+
+    def _answers(self, forms: list[str], scores: list[np.ndarray]) -> Answers:
+        answers: Answers = {column: [] for column in COLUMNS}
+        for column, some, table in zip(COLUMNS, self.answers, scores):
+            by_word = table.reshape(len(some), len(forms)).T
+            if column == "lemma":
+                answers[column] = [self._lemma(f, row) for f, row in zip(forms, by_word)]
+            else:
+                answers[column] = some.words(by_word.argmax(1).tolist())
+        return answers
+
+    def _lemma(self, form: str, scores: np.ndarray) -> str:
+        """By the best edit that the form is long enough for."""
+        edits = self.answers[COLUMNS.index("lemma")]
+        best = apply(edits.word(int(scores.argmax())), form)
+        if best is None:
+            lemmas = (apply(edits.word(int(i)), form) for i in (-scores).argsort())
+            best = next((lemma for lemma in lemmas if lemma is not None), form)
+        return best
+
+    def write(self, sentences: Iterable[ConlluSentence]) -> Iterator[str]:
+        """The texts of tagged sentences."""
+        for sentence, answers in self.tag(sentences):
+            yield with_columns(sentence, **answers)

@@ -1,0 +1,74 @@
+"""The part of a training that all programs share: epochs, the best one, going on after a stop."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import _dynet
+
+from dynet import fit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+    from typing import Any
+
+    from dynet import Step
+    from dynet.metrics import ConlluScores
+
+SUFFIX = ".safetensors"
+
+
+def model_file(name: str) -> str:
+    """The name with the suffix of model files."""
+    return name if name.endswith(SUFFIX) else name + SUFFIX
+
+
+def train(
+    options: argparse.Namespace,
+    model: _dynet.ParameterCollection,
+    loss: Callable[[Any], _dynet.Expression],
+    examples: list[Any],
+    score: Callable[[], dict[str, float]] | None,
+) -> None:
+    """Trains, and leaves the parameters of the best epoch in the model: of the highest mean of the
+    numbers of `score`; without it those of the last epoch. The rate falls to 0 in half a wave."""
+    trainer = _dynet.AdamTrainer(model, options.rate)
+    updates = options.epochs * -(-len(examples) // options.batch)
+    trainer.set_schedule(_dynet.CosineSchedule(options.rate, updates))
+    folder = model_file(options.output).removesuffix(SUFFIX) + ".checkpoints"
+    if os.path.isdir(folder) and os.listdir(folder) and not options.resume:
+        raise _dynet.UsageError(
+            f"'{folder}' has checkpoints of another training; go on with it by --resume, or remove "
+            "the folder"
+        )
+    checkpoint = _dynet.Checkpointer(folder, model, trainer, every_seconds=60)
+    start = time.monotonic()
+
+    def on_eval(step: Step) -> float | None:
+        columns = score() if score is not None else {}
+        shown = "".join(f"  {name} {100 * value:.2f}" for name, value in columns.items())
+        seconds = time.monotonic() - start
+        print(f"epoch {step.epoch}  loss {step.loss:.4f}{shown}  {seconds:.0f} s", flush=True)
+        return sum(columns.values()) / len(columns) if columns else None
+
+    history = fit(
+        loss,
+        examples,
+        trainer,
+        epochs=options.epochs,
+        batch=options.batch,
+        seed=options.seed,
+        workers=options.workers,
+        on_eval=on_eval,
+        checkpoint=checkpoint,
+    )
+    if history.best_epoch is not None:
+        checkpoint.load_best()
+        print(f"best epoch: {history.best_epoch}")
+
+
+def columns_of(scores: ConlluScores, names: tuple[str, ...]) -> dict[str, float]:
+    return {name: scores.columns[name].value for name in names}

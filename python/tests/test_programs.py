@@ -1,0 +1,310 @@
+"""The programs of `dynet.programs`: ``dynet train``, ``dynet tag``, ``dynet evaluate``."""
+
+from __future__ import annotations
+
+import argparse
+import doctest
+import importlib
+import pathlib
+import random
+import subprocess
+import sys
+
+import dynet as dy
+import pytest
+from dynet.programs import _edits, _features, _options, _training, main
+
+TREEBANK = pathlib.Path(__file__).parents[2].parent / "shared" / "data" / "ud"
+
+
+@pytest.mark.parametrize("name", ["_edits"])
+def test_what_the_texts_show(name):
+    failed, attempted = doctest.testmod(importlib.import_module("dynet.programs." + name))
+    assert attempted > 1 and failed == 0
+
+
+# ---- lemmas as edits -----------------------------------------------------------------------------
+
+
+def test_an_edit_makes_the_lemma_of_its_own_form():
+    drawn = random.Random(1)
+    for _ in range(3000):
+        form, lemma = (
+            "".join(drawn.choice("abAB'é日İ") for _ in range(drawn.randint(1, 6))) for _ in "fl"
+        )
+        assert _edits.apply(_edits.edit(form, lemma), form) == lemma
+
+
+def test_edits_change_as_little_as_they_can():
+    edit, apply = _edits.edit, _edits.apply
+    assert edit("dogs", "dog") == edit("Cats", "cat") == '["lower", 0, "", 1, ""]'
+    assert edit("ANSI", "ANSI") == edit("Steve", "Steve") == '["same", 0, "", 0, ""]'
+    assert edit("LONDON", "London") == '["title", 0, "", 0, ""]'
+    assert edit("ungemacht", "machen") == '["lower", 4, "", 1, "en"]'
+    assert apply(edit("parties", "party"), "ies") is None
+    assert apply('["lower", 0, "", 1, ""]', "İs") == "İs".lower()[:-1]
+
+
+def test_edits_of_a_treebank():
+    if not TREEBANK.is_dir():
+        pytest.skip("no treebank beside the project, in ../shared/data/ud")
+    words = [w for s in dy.ConlluReader(TREEBANK / "en_lines-ud-dev.conllu") for w in s.words]
+    edits = [_edits.edit(w.form, w.lemma) for w in words]
+    assert all(_edits.apply(e, w.form) == w.lemma for e, w in zip(edits, words))
+    assert len(set(edits)) < 130 and len(words) > 10000
+
+
+def test_features_of_words():
+    assert _features.shape("iPhone-4S") == "xXxxx-dX" and _features.shape("1999") == "ddd"
+    found = _features.features("Sweden")
+    assert found[:3] == ["Sweden", "sweden", "Xxxx"] and found[3:6] == ["s", "sw", "swe"]
+    assert found[6:] == ["n", "en", "den", "eden"] and _features.features("at")[-2:] == ["^at"] * 2
+    table = _features.Features(["the", "The", "dog"] * 2)
+    rows = [table.rows(form) for form in ("the", "The", "9ü")]
+    assert rows[0] != rows[1] and rows[0][1] == rows[1][1] and rows[2] == table.starts
+    assert max(map(max, rows)) < table.size == sum(map(len, table.slots))
+
+
+# ---- a tagger ------------------------------------------------------------------------------------
+
+NOUNS = ["dog", "cat", "house", "tree", "book", "river"]
+VERBS = ["bark", "walk", "jump", "look"]
+
+
+def sentence(drawn, number):
+    """A sentence with comments, a range and an empty node."""
+    noun, verb, plural = drawn.choice(NOUNS), drawn.choice(VERBS), drawn.random() < 0.5
+    lines = [f"# sent_id = {number}", "# note"]
+
+    def word(id, form, lemma, upos, xpos, feats, head, misc="_"):
+        lines.append(
+            "\t".join(map(str, [id, form, lemma, upos, xpos, feats, head, "dep", "_", misc]))
+        )
+
+    word(1, "The", "the", "DET", "DEF", "_", 2)
+    number = f"Number={'Plur' if plural else 'Sing'}"
+    word(2, noun + "s" * plural, noun, "NOUN", "_", number, 3, "SpaceAfter=No")
+    word(3, verb + "s" * (not plural), verb, "VERB", "PRES", number + "|Person=3", 0)
+    lines.append("\t".join(["4-5", "don't", *"________"]))
+    word(4, "do", "do", "AUX", "_", "_", 3)
+    lines.append("\t".join(["4.1", "x", *"________"]))
+    word(5, "n't", "not", "PART", "NEG", "Polarity=Neg", 3)
+    return "\n".join(lines) + "\n\n"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder, drawn = tmp_path_factory.mktemp("programs"), random.Random(2)
+    for name, count in (("train", 200), ("dev", 30)):
+        content = "".join(sentence(drawn, i) for i in range(count))
+        (folder / f"{name}.conllu").write_text(content)
+    return folder
+
+
+SMALL = ["--epochs=3", "--size=16", "--rate=0.02", "--batch=8"]
+
+
+@pytest.fixture(scope="module")
+def model(files):
+    names = [f"--{name}={files / name}.conllu" for name in ("train", "dev")]
+    assert main(["train", "tagger", *names, f"--output={files / 'model'}", *SMALL]) == 0
+    return files / "model.safetensors"
+
+
+def untagged(content):
+    """The sentences without the columns that a tagger fills."""
+    lines = content.splitlines(keepends=True)
+    cells = [line.split("\t") for line in lines]
+    return "".join("\t".join([*c[:2], *"____", *c[6:]]) if len(c) == 10 else c[0] for c in cells)
+
+
+def test_a_tagger_learns_and_keeps_the_rest_of_a_file(files, model, capsys):
+    gold = (files / "dev.conllu").read_text()
+    (files / "plain.conllu").write_text(untagged(gold))
+    answered = files / "answered.conllu"
+    assert main(["tag", str(model), str(files / "plain.conllu"), "--output", str(answered)]) == 0
+    assert answered.read_text() == gold and not list(files.glob("*.part"))
+    # Without the suffix, and to the standard output.
+    assert main(["tag", str(model).removesuffix(".safetensors"), str(files / "plain.conllu")]) == 0
+    assert capsys.readouterr().out == gold
+    assert main(["evaluate", str(model), str(files / "dev.conllu")]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in table[1:]] == [
+        *("UPOS", "XPOS", "UFeats", "AllTags", "Lemmas")
+    ]
+    assert all(line.split()[1:] == ["100.00"] * 3 + ["150"] * 2 for line in table[1:])
+
+
+def test_words_that_were_never_seen(files, model):
+    (files / "new.conllu").write_text(
+        untagged(sentence(random.Random(5), 1)).replace("The\t", "THE\t").replace("s\t", "ses\t")
+    )
+    from dynet.programs._jobs import _load
+
+    ((_, answers),) = _load(str(model)).tag(dy.ConlluReader(files / "new.conllu"))
+    assert answers["lemma"][0] == "the" and answers["upos"][3:] == ["AUX", "PART"]
+
+
+def test_scores_are_those_of_the_answers(files, model, capsys):
+    """A file with wrong tags and without heads."""
+    lines = (files / "dev.conllu").read_text().replace("\t0\tdep", "\t_\tdep")
+    (files / "wrong.conllu").write_text(lines.replace("\tAUX\t", "\tVERB\t"))
+    assert main(["evaluate", str(model), str(files / "wrong.conllu")]) == 0
+    scores = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines()}
+    assert scores["UPOS"] == scores["AllTags"] == "80.00" and scores["Lemmas"] == "100.00"
+
+
+def test_a_training_that_was_stopped_goes_on(files, model, tmp_path, capsys):
+    names = [f"--{name}={files / name}.conllu" for name in ("train", "dev")]
+    command = ["train", "tagger", *names, f"--output={tmp_path / 'again'}", *SMALL]
+    # Stopped after the first epoch, as by Ctrl-C.
+    from dynet.programs import _jobs
+
+    real, calls = _training.columns_of, []
+
+    def stopped(*given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    _jobs.columns_of = stopped
+    try:
+        assert main(command) == 130
+    finally:
+        _jobs.columns_of = real
+    assert not (tmp_path / "again.safetensors").exists()
+    capsys.readouterr()
+    assert main(command) == 2
+    assert (
+        "has checkpoints of another training; go on with it by --resume" in capsys.readouterr().err
+    )
+    assert main([*command, "--resume"]) == 0
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()[1:3]] == [
+        ["epoch", "2"],
+        ["epoch", "3"],
+    ]
+    assert (tmp_path / "again.safetensors").read_bytes() == model.read_bytes()
+
+
+def small_training(folder, seed, scores):
+    """The order of the examples, the parameter after each epoch, and at the end."""
+    model, seen, after, left = dy.ParameterCollection(), [], [], list(scores)
+    W = model.add_parameters(1, init=1)
+
+    def loss(x):
+        seen.append(x)
+        return x * dy.squared_norm(W)
+
+    def score():
+        after.append(W.as_array()[0])
+        return {"a": left[0], "b": left.pop(0)}
+
+    options = argparse.Namespace(
+        rate=0.1, epochs=3, batch=2, output=str(folder), resume=False, seed=seed, workers=0
+    )
+    _training.train(options, model, loss, list(range(1, 9)), score if scores else None)
+    return seen, after, W.as_array()[0]
+
+
+def test_the_best_epoch_is_kept(tmp_path):
+    seen, after, end = small_training(tmp_path / "a", 1, [0.1, 0.9, 0.2])
+    assert len({*after}) == 3 and end == after[1]
+    again, _, last = small_training(tmp_path / "b", 1, [])
+    assert again == seen and last == after[2]  # without scores the last one
+    assert small_training(tmp_path / "c", 2, [])[0] != seen
+
+
+def test_workers_train_the_same_tagger(files, tmp_path):
+    if sys.platform == "win32":
+        pytest.skip("no fork")
+    command = [sys.executable, "-m", "dynet", "train", "tagger", f"--train={files}/train.conllu"]
+    command += [*SMALL, "--epochs=1", "--dropout=0", "--dynet-shared-parameters", "1"]
+    for workers in ("1", "2"):
+        done = subprocess.run(
+            [*command, f"--output={tmp_path / workers}", "--workers", workers],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+    one, two = ((tmp_path / f"{n}.safetensors").read_bytes() for n in "12")
+    assert one == two
+
+
+# ---- options -------------------------------------------------------------------------------------
+
+
+def test_options_of_a_file(tmp_path):
+    file = tmp_path / "tagger.toml"
+    file.write_text('train = "a.conllu"\noutput = "m"\nepochs = 4\nrate = 0.01\nresume = true\n')
+    options = _options.parse(["train", "tagger", "--config", str(file), "--epochs", "7"])
+    assert options.epochs == 7 and options.rate == 0.01 and options.resume and options.batch == 16
+    assert pathlib.Path(options.train) == tmp_path / "a.conllu"
+    for content, message in [
+        ("epoch = 4", "'epoch' is no option; want one of batch, dev, dropout, epochs"),
+        ("epochs = 0", "argument --epochs: '0' is no whole number of 1 or more"),
+        ("epochs = [1]", r"epochs is \[1\]; want a text or a number"),
+        ("resume = 1", "resume is 1; want true or false"),
+        ("epochs =", "no TOML: "),
+        ("kind = 'tagger'", "'kind' is no option"),
+    ]:
+        file.write_text(content)
+        with pytest.raises(_options.OptionError, match=r"tagger\.toml: " + message):
+            _options.parse(["train", "tagger", "--config", str(file)])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "tagger"], "train: want --train FILE"),
+        (["train", "tagger", "--train=a"], "train: want --output FILE"),
+        (["train", "painter"], "argument kind: invalid choice: 'painter'"),
+        (["train", "tagger", "--dropout=1"], "'1' is no number of 0 or more and less than 1"),
+        (["train", "tagger", "--rate=nan"], "'nan' is no number"),
+        (["train", "tagger", "--config=no.toml"], "no.toml: cannot be opened"),
+        (["train", "tagger", "--train=no.conllu", "--output=m"], "cannot open 'no.conllu'"),
+        (["train", "tagger", "--train={empty}", "--output=m"], "there are no sentences"),
+        (["train", "tagger", "--train={bad}", "--output=m"], "bad.conllu:1:"),
+        (["train", "tagger", "--train={bad}", "--output=no/m"], "there is no folder 'no'"),
+        (["tag", "no-model", "x"], "no-model: there is no such file; want a model"),
+        (["tag", "{other}", "x"], "has Parameters; want a tagger"),
+        (["paint"], "invalid choice: 'paint'"),
+        ([], "the following arguments are required: COMMAND"),
+    ],
+)
+def test_mistakes_end_with_a_line(tmp_path, capsys, arguments, message):
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "bad.conllu").write_text("1\tno columns\n\n")
+    m = dy.ParameterCollection()
+    dy.save(str(tmp_path / "other.safetensors"), [m.add_parameters(2)])
+    places = {"empty": tmp_path / "empty", "bad": tmp_path / "bad.conllu"}
+    places["other"] = tmp_path / "other.safetensors"
+    assert main([one.format(**places) for one in arguments]) == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith("dynet: ") and message in errors and errors.count("\n") == 1
+    assert "called at" not in errors
+
+
+def test_options_of_the_library_are_left_to_it():
+    options = _options.parse(["tag", "--dynet-mem", "512", "m", "--dynet-seed=3", "f"])
+    assert (options.model, options.file) == ("m", "f")
+
+
+def test_python_dash_m(files, model):
+    done = subprocess.run(
+        [sys.executable, "-m", "dynet", "tag", str(model), str(files / "dev.conllu")],
+        capture_output=True,
+        timeout=60,
+    )
+    assert done.returncode == 0 and done.stdout == (files / "dev.conllu").read_bytes()
+    done = subprocess.run([sys.executable, "-m", "dynet", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0 and "train" in done.stdout and "evaluate" in done.stdout
+
+
+def test_the_reader_of_the_output_may_leave(files, model):
+    command = f"{sys.executable} -m dynet tag {model} {files / 'train.conllu'} | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", "set -o pipefail; " + command], capture_output=True, text=True
+    )
+    assert done.stdout == "# sent_id = 0\n" and done.stderr == ""
