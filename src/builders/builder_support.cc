@@ -10,39 +10,6 @@
 #include "graph/graph.h"
 #include "util/number_text.h"
 
-namespace dynet::detail {
-
-namespace {
-/// Where the outermost call of this thread makes nodes: those of calls within it are its own.
-thread_local ComputationGraph* under_way = nullptr;
-}  // namespace
-
-RepeatableDraws::RepeatableDraws(ComputationGraph* graph)
-    : graph_(graph == under_way ? nullptr : graph), outer_(under_way) {
-  if (graph_ != nullptr) {
-    first_ = graph_->state().graph.size();
-    under_way = graph_;
-  }
-}
-
-RepeatableDraws::~RepeatableDraws() {
-  if (graph_ == nullptr) {
-    return;
-  }
-  under_way = outer_;
-  if (is_kept_) {
-    return;
-  }
-  graph::Graph& graph = graph_->state().graph;
-  for (auto n = static_cast<graph::NodeId>(first_); n < graph.size(); ++n) {
-    if (graph[n].output == 0 && graph[n].record().random) {
-      graph.draw_as(n, n);  // and the next one, too
-    }
-  }
-}
-
-}  // namespace dynet::detail
-
 namespace dynet::builders {
 
 void fail_stale(const Expression& e, const std::string& user, Where where) {

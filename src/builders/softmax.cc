@@ -13,6 +13,7 @@
 #include "api/graph_state.h"
 #include "builders/builder_support.h"
 #include "builders/softmax_support.h"
+#include "params/random_streams.h"
 
 namespace dynet {
 
@@ -253,13 +254,8 @@ unsigned CheckedSoftmaxBuilder::sample(const Expression& rep, Where where) {
     throw ShapeError(std::string(name()) + ": sample: rep is " + to_string(rep.dim()) +
                      "; want one example");
   }
-  const std::mt19937 before = *rndeng;  // a choice below another one may fail
-  try {
-    return detail::with_typed_allocation([&] { return draw(rep, where); });
-  } catch (...) {
-    *rndeng = before;
-    throw;
-  }
+  return params::draw_repeatably(  // a choice below another one may fail
+      [&] { return detail::with_typed_allocation([&] { return draw(rep, where); }); });
 }
 
 Expression CheckedSoftmaxBuilder::full_logits(const Expression& rep, Where where) {
