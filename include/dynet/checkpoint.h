@@ -72,7 +72,8 @@ class Checkpointer {
   void load_best();
 
   /// To be called after each update; `position` says where in the data the next step begins. Saves
-  /// when it is time, as save(); returns whether it saved.
+  /// when it is time, as save(); returns whether it saved. A call that throws has not counted:
+  /// repeat it.
   bool step(const std::string& position = "");
   /// Saves now. Then removes checkpoints that are neither among the last nor among the best.
   /// UsageError if the averages are in the place of the parameters, or if the folder has

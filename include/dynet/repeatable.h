@@ -1,8 +1,8 @@
 #pragma once
 
-// Calls of builders that make several nodes, and can be repeated after a failure.
+// Calls that draw random numbers in a graph, and can be repeated after a failure.
 
-#include <cstddef>
+#include <cstdint>
 
 namespace dynet {
 
@@ -10,9 +10,10 @@ struct ComputationGraph;
 
 namespace detail {
 
-/// A call that makes nodes in a graph. If the call fails, its random nodes leave their numbers to
-/// the next random nodes, so that the repeated call draws the same numbers. Nodes of the failed
-/// call must not be used. Within another scope of the same graph it does nothing.
+/// A call that makes nodes in a graph, or computes nodes anew. If the call fails, the repeated call
+/// draws the same numbers: the call's random nodes leave their numbers to the next random nodes,
+/// and the next `invalidate` begins the same evaluation. Nodes of the failed call must not be used.
+/// Within another scope of the same graph it does nothing.
 class RepeatableDraws {
  public:
   /// Null: no graph.
@@ -26,7 +27,8 @@ class RepeatableDraws {
  private:
   ComputationGraph* graph_;
   ComputationGraph* outer_;
-  std::size_t first_ = 0;  ///< node that the call may make
+  std::uint32_t draws_ = 0;  ///< random nodes of the graph before the call
+  std::uint64_t evaluation_ = 0;
   bool is_kept_ = false;
 };
 

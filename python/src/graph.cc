@@ -6,12 +6,14 @@
 #include <exception>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "dynet/ext/add_node.h"
 #include "dynet/ext/memory.h"
 #include "dynet/globals.h"
 #include "dynet/ops/input.h"
+#include "dynet/repeatable.h"
 
 #include "ended.h"
 #include "gil.h"
@@ -375,6 +377,23 @@ void compute_in_graph(PyGraph& graph, const std::vector<Expression>& es) {
   }
   graph.note_computed(*last);
 }
+
+/// Computes the expressions in one graph after the other. If one of them fails, each graph draws
+/// the same random numbers when the call is repeated.
+void compute_graphs(std::span<const std::shared_ptr<PyGraph>> graphs,
+                    const std::vector<Expression>& es, bool recalculate) {
+  if (graphs.empty()) {
+    return;
+  }
+  PyGraph& graph = *graphs.front();
+  detail::RepeatableDraws draws(recalculate ? &graph.cg : nullptr);
+  if (recalculate) {
+    graph.cg.invalidate();
+  }
+  compute_in_graph(graph, es);
+  compute_graphs(graphs.subspan(1), es, recalculate);
+  draws.keep();
+}
 }  // namespace
 
 void compute_all(const std::vector<Expression>& es, bool recalculate) {
@@ -385,12 +404,7 @@ void compute_all(const std::vector<Expression>& es, bool recalculate) {
       graphs.push_back(std::move(graph));
     }
   }
-  for (const std::shared_ptr<PyGraph>& graph : graphs) {
-    if (recalculate) {
-      graph->cg.invalidate();
-    }
-    compute_in_graph(*graph, es);
-  }
+  compute_graphs(graphs, es, recalculate);
 }
 
 Value evaluate(const Expression& e, bool recalculate) {

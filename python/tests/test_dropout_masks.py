@@ -174,3 +174,52 @@ def test_trees_have_masks_of_their_own(make):
         assert out.dim()[1] == examples
         seen.add(out.npvalue().tobytes())
     assert len(seen) == 3
+
+
+class FailsOnce:
+    """The identity. Of the next calls, number `at` fails."""
+
+    at = 0
+
+    def forward(self, x):
+        FailsOnce.at -= 1
+        if FailsOnce.at == 0:
+            raise KeyError("on purpose")
+        return x
+
+    def backward(self, xs, y, dy):
+        return (dy,)
+
+
+def masks_of(call, at=0):
+    """Masks of two graphs after a call that is repeated if computation `at` of it fails."""
+    dy.reset_random_seed(5)
+    FailsOnce.at = 0
+    graphs = [dy.ComputationGraph(), dy.ComputationGraph()]
+    masks = []
+    for graph in graphs:
+        with graph:
+            masks.append(dy.apply(FailsOnce(), dy.dropout(dy.ones(50), 0.5)))
+    dy.forward(masks)
+    FailsOnce.at = at
+    if at > 0:
+        with pytest.raises(KeyError):
+            call(masks)
+    call(masks)
+    return np.array([m.npvalue() for m in masks])
+
+
+@pytest.mark.parametrize(
+    ("call", "computations"),
+    [
+        (lambda masks: masks[0].value(recalculate=True), 1),
+        (lambda masks: dy.forward(masks, recalculate=True), 2),
+        (lambda masks: dy.values(masks[::-1], recalculate=True), 2),
+    ],
+    ids=["value", "forward", "values"],
+)
+def test_a_repeated_call_draws_the_same_masks(call, computations):
+    right = masks_of(call)
+    assert (right != masks_of(lambda masks: None)).any()
+    for at in range(1, computations + 1):
+        np.testing.assert_array_equal(masks_of(call, at), right)

@@ -93,6 +93,24 @@ std::span<const graph::NodeId> collect_args(const Record& record, const Computat
   return {ids, args.size()};
 }
 
+/// Traces the last node, and computes it in a graph that computes at once. If either fails, the
+/// program gets no expression of the node, and the repeated call draws what this call would have
+/// drawn.
+[[gnu::noinline]] void show_and_compute(api::GraphState& state, graph::NodeId n) {
+  const std::uint32_t own = state.graph[n].record().random ? 1 : 0;
+  try {
+    if (util::is_traced(util::TraceWord::kGraph)) {
+      util::write_trace("graph: " + state.graph.describe(n) + "\n");
+    }
+    if (state.immediate) {
+      static_cast<void>(api::checked_value(state, n));
+    }
+  } catch (...) {
+    state.graph.take_back_draws(state.graph.draws() - own);
+    throw;
+  }
+}
+
 }  // namespace
 
 Expression add_node(const Record& record, const void* op, ComputationGraph* graph,
@@ -104,15 +122,12 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
   return api::exclusively(state, [&]() -> Expression {
     const graph::NodeId n = state.graph.add(record, op, collect_args(record, g, state, args, where),
                                             payload, where, state.epoch, device);
-    if (util::is_traced(util::TraceWord::kGraph)) {
-      util::write_trace("graph: " + state.graph.describe(n) + "\n");
-    }
     if (record.random && !state.has_random_stream) {
       state.executor.set_random_stream(params::next_random_stream());
       state.has_random_stream = true;
     }
-    if (state.immediate) {
-      static_cast<void>(api::checked_value(state, n));
+    if (state.immediate || util::is_traced(util::TraceWord::kGraph)) [[unlikely]] {
+      show_and_compute(state, n);
     }
     return {&g, n, state.epoch};
   });

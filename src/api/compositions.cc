@@ -19,6 +19,7 @@
 #include "dynet/ops/attention.h"
 #include "dynet/ops/margin.h"
 #include "dynet/ops/sparsemax.h"
+#include "dynet/repeatable.h"
 
 #include "api/functions.h"
 #include "graph/graph.h"
@@ -162,8 +163,11 @@ Expression attention(const Expression& q, const Expression& k, const Expression&
 
 Expression sample_categorical(const Expression& x, GradientMode gradient_mode, Where where) {
   const Dim shape = x.dim();
+  detail::RepeatableDraws draws(x.pg);
   const Expression noise = random_gumbel({*x.pg, where}, shape, 0.0F, 1.0F, api::device_of(x));
-  return argmax(detail::Located(x, where) + noise, gradient_mode, where);
+  const Expression sample = argmax(detail::Located(x, where) + noise, gradient_mode, where);
+  draws.keep();
+  return sample;
 }
 
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction, unsigned d,
@@ -193,9 +197,13 @@ Expression vanilla_lstm_gates(const Expression& x_t, const Expression& h_tm1, co
   if (weightnoise_std == 0.0F) {
     return lstm_gates(affine_transform({b, wx, x_t, wh, h_tm1}, where), 1.0F, where);
   }
+  detail::RepeatableDraws draws(wx.is_stale() ? nullptr : wx.pg);
   const Expression noisy_wx = noise(wx, weightnoise_std, where);
   const Expression noisy_wh = noise(wh, weightnoise_std, where);
-  return lstm_gates(affine_transform({b, noisy_wx, x_t, noisy_wh, h_tm1}, where), 1.0F, where);
+  const Expression gates =
+      lstm_gates(affine_transform({b, noisy_wx, x_t, noisy_wh, h_tm1}, where), 1.0F, where);
+  draws.keep();
+  return gates;
 }
 
 Expression vanilla_lstm_gates_concat(const std::vector<Expression>& x_t, const Expression& h_tm1,

@@ -8,6 +8,7 @@
 #include "dynet/except.h"
 #include "dynet/expr/leaves.h"
 #include "dynet/globals.h"
+#include "dynet/repeatable.h"
 
 #include "api/graph_state.h"
 #include "api/nan.h"
@@ -113,8 +114,13 @@ const Tensor& ComputationGraph::forward(const Expression& last) {
 
 const Tensor& ComputationGraph::forward(VariableIndex i) {
   check_index(*state_, i, "forward");
-  invalidate();
-  return value_of(*state_, i);
+  return exclusively(*state_, [&]() -> const Tensor& {
+    detail::RepeatableDraws draws(this);
+    state_->executor.invalidate();
+    const Tensor& value = api::checked_value(*state_, i);
+    draws.keep();
+    return value;
+  });
 }
 
 const Tensor& ComputationGraph::incremental_forward(const Expression& last) {

@@ -10,39 +10,6 @@
 #include "graph/graph.h"
 #include "util/number_text.h"
 
-namespace dynet::detail {
-
-namespace {
-/// The graph of the outermost call of this thread, which owns the nodes of inner calls too.
-thread_local ComputationGraph* under_way = nullptr;
-}  // namespace
-
-RepeatableDraws::RepeatableDraws(ComputationGraph* graph)
-    : graph_(graph == under_way ? nullptr : graph), outer_(under_way) {
-  if (graph_ != nullptr) {
-    first_ = graph_->state().graph.size();
-    under_way = graph_;
-  }
-}
-
-RepeatableDraws::~RepeatableDraws() {
-  if (graph_ == nullptr) {
-    return;
-  }
-  under_way = outer_;
-  if (is_kept_) {
-    return;
-  }
-  graph::Graph& graph = graph_->state().graph;
-  for (auto n = static_cast<graph::NodeId>(first_); n < graph.size(); ++n) {
-    if (graph[n].output == 0 && graph[n].record().random) {
-      graph.draw_as(n, n);  // sets the next one, too
-    }
-  }
-}
-
-}  // namespace dynet::detail
-
 namespace dynet::builders {
 
 void fail_stale(const Expression& e, const std::string& user, Where where) {
@@ -92,7 +59,7 @@ std::string part_text(const GivenState& given, char part, unsigned layer) {
          given.what;
 }
 
-/// Checks one expression. `batch`: examples of the expressions before; afterwards, of this one too.
+/// Looks at one expression. `batch`: examples of those before it, and of it afterwards.
 void check_part(const GivenState& given, char part, unsigned layer, const Expression& e,
                 unsigned& batch) {
   if (e.is_stale()) {

@@ -1,4 +1,4 @@
-// One choice, and the plain softmax, which is one choice.
+// One choice, and the softmax that is one.
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +13,7 @@
 #include "api/graph_state.h"
 #include "builders/builder_support.h"
 #include "builders/softmax_support.h"
+#include "params/random_streams.h"
 
 namespace dynet {
 
@@ -56,7 +57,7 @@ unsigned draw_index(const std::vector<double>& scores) {
       break;
     }
   }
-  return static_cast<unsigned>(last);  // rand01() sometimes rounds up to 1
+  return static_cast<unsigned>(last);  // rand01() rounds up to 1 once in a while
 }
 
 }  // namespace builders
@@ -166,7 +167,8 @@ unsigned Choice::draw(const InGraph& in, const Expression& x, Where where) const
   return builders::draw_index(z);
 }
 
-// ---- shared by all
+// ---- what they share
+// ------------------------------------------------------------------------------
 
 void LossesByExample::clear() {
   whole_.clear();
@@ -212,7 +214,7 @@ const InGraph& CheckedSoftmaxBuilder::ready(const char* call, const Expression& 
     throw GraphError(std::string(name()) + ": " + call +
                      " with a node of another graph than the one that new_graph was given");
   }
-  if (d.example_elements() != d.rows()) {  // the product checks the size
+  if (d.example_elements() != d.rows()) {  // its size is for the product to check
     throw ShapeError(std::string(name()) + ": " + call + ": rep is " + to_string(d) +
                      "; want a vector");
   }
@@ -252,13 +254,8 @@ unsigned CheckedSoftmaxBuilder::sample(const Expression& rep, Where where) {
     throw ShapeError(std::string(name()) + ": sample: rep is " + to_string(rep.dim()) +
                      "; want one example");
   }
-  const std::mt19937 before = *rndeng;  // a later choice may fail
-  try {
-    return detail::with_typed_allocation([&] { return draw(rep, where); });
-  } catch (...) {
-    *rndeng = before;
-    throw;
-  }
+  return params::draw_repeatably(  // a choice below another one may fail
+      [&] { return detail::with_typed_allocation([&] { return draw(rep, where); }); });
 }
 
 Expression CheckedSoftmaxBuilder::full_logits(const Expression& rep, Where where) {
@@ -274,6 +271,7 @@ Expression CheckedSoftmaxBuilder::full_log_distribution(const Expression& rep, W
 }  // namespace detail
 
 // ---- the plain softmax
+// ----------------------------------------------------------------------------
 
 StandardSoftmaxBuilder::StandardSoftmaxBuilder(unsigned rep_dim, unsigned num_classes,
                                                ParameterCollection& pc, bool bias) {

@@ -242,13 +242,18 @@ void Checkpointer::load_best() {
 }
 
 bool Checkpointer::step(const std::string& position) {
-  ++steps_;
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - last_save_;
   const bool is_due =
-      (policy_.every_steps > 0 && steps_ - last_saved_step_ >= policy_.every_steps) ||
+      (policy_.every_steps > 0 && steps_ + 1 - last_saved_step_ >= policy_.every_steps) ||
       (policy_.every_seconds > 0.0 && passed.count() >= policy_.every_seconds);
+  ++steps_;
   if (is_due) {
-    save(position);
+    try {
+      save(position);
+    } catch (...) {
+      --steps_;  // the program may repeat the call
+      throw;
+    }
   }
   return is_due;
 }

@@ -291,6 +291,21 @@ TEST_F(CheckpointTest, KeepsTheBestAndTheLast) {
   EXPECT_THROW(smaller.checkpoints->save("", std::nan("")), ValueError);
 }
 
+/// A step that cannot save has not counted: repeated, it is the same step.
+TEST_F(CheckpointTest, AStepThatFailsIsRepeated) {
+  Session run(folder, every(2));
+  run.step();
+  EXPECT_FALSE(run.checkpoints->step("1"));
+  run.step();
+  run.checkpoints->metadata["dynet.own"] = "no";  // refused by save()
+  EXPECT_THROW(run.checkpoints->step("2"), ValueError);
+  EXPECT_EQ(run.checkpoints->steps(), 1U);
+  run.checkpoints->metadata.clear();
+  EXPECT_TRUE(run.checkpoints->step("2"));
+  EXPECT_EQ(run.checkpoints->steps(), 2U);
+  EXPECT_EQ(files(), std::vector<std::string>{name(2)});
+}
+
 TEST_F(CheckpointTest, BySeconds) {
   CheckpointPolicy policy;
   policy.every_seconds = 0.05;

@@ -10,6 +10,7 @@
 #include "dynet/replay.h"
 
 #include "params/access.h"
+#include "params/random_streams.h"
 #include "util/fork.h"
 
 namespace dynet {
@@ -181,9 +182,11 @@ Parameter ParameterCollection::add_parameters(const Dim& d, const ParameterInit&
       return again;
     }
     auto storage = ModelAccess::make_parameter(d, checked(device, what), what);
-    init.initialize_params(storage->values);
     storage->name = full;
-    ModelAccess::enlist(storage_, storage, nullptr);
+    params::draw_repeatably([&] {
+      init.initialize_params(storage->values);
+      ModelAccess::enlist(storage_, storage, nullptr);
+    });
     ++count;
     return Parameter(std::move(storage));
   });
@@ -216,9 +219,11 @@ LookupParameter ParameterCollection::add_lookup_parameters(unsigned n, const Dim
       return again;
     }
     auto storage = ModelAccess::make_lookup(n, d, checked(device, what), what);
-    init.initialize_params(storage->all_values);
     storage->name = full;
-    ModelAccess::enlist(storage_, nullptr, storage);
+    params::draw_repeatably([&] {
+      init.initialize_params(storage->all_values);
+      ModelAccess::enlist(storage_, nullptr, storage);
+    });
     ++count;
     return LookupParameter(std::move(storage));
   });

@@ -14,10 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "dynet/except.h"
 #include "dynet/index-tensor.h"
 #include "dynet/tensor.h"
 
 #include "params/host.h"
+#include "params/random_streams.h"
 
 namespace dynet {
 
@@ -119,12 +121,16 @@ IndexTensor TensorTools::categorical_sample_log_prob(const Tensor& v, unsigned d
   want_one("categorical_sample_log_prob", num);
   const Lines lines = lines_of("categorical_sample_log_prob", v, dim, 1);
   // The largest of v - log(-log(U)) is at i with probability exp(v_i) / sum_j exp(v_j) (Gumbel).
-  std::vector<double> x = as_double_vector(v);
   std::uniform_real_distribution<double> draw(std::numeric_limits<double>::min(), 1.0);
-  for (double& number : x) {
-    number -= std::log(-std::log(draw(*rndeng)));
-  }
-  return indices_of(v, dim, 1, find_largest(lines, x, 1));
+  return detail::with_typed_allocation([&] {
+    std::vector<double> x = as_double_vector(v);
+    return params::draw_repeatably([&] {
+      for (double& number : x) {
+        number -= std::log(-std::log(draw(*rndeng)));
+      }
+      return indices_of(v, dim, 1, find_largest(lines, x, 1));
+    });
+  });
 }
 
 std::pair<Tensor, IndexTensor> TensorTools::topk(const Tensor& v, unsigned dim, unsigned num) {

@@ -39,6 +39,10 @@ namespace params {
 
 std::uint64_t random_seed() { return seed.load(); }
 std::uint64_t next_random_stream() { return next_stream.fetch_add(1); }
+void return_random_stream(std::uint64_t stream) {
+  std::uint64_t next = stream + 1;
+  next_stream.compare_exchange_strong(next, stream);
+}
 void seed_random_streams(std::uint64_t value) { restore_random_streams(value, 0); }
 std::uint64_t random_streams_given() { return next_stream.load(); }
 void restore_random_streams(std::uint64_t value, std::uint64_t given) {

@@ -160,7 +160,11 @@ void StorageState::changed_elsewhere(std::uint64_t its_version) {
     usage->note_change();
   }
   if (held.use_count() > 1) {
-    held = std::make_shared<HeldValues>();
+    try {
+      held = std::make_shared<HeldValues>();
+    } catch (const std::bad_alloc&) {  // as in before_change_of_rows
+      held = nullptr;
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include "dynet/tensor.h"
 
 #include "params/host.h"
+#include "params/random_streams.h"
 #include "util/interrupt.h"
 #include "util/number_text.h"
 
@@ -112,7 +113,7 @@ void TensorTools::randomize_bernoulli(Tensor& val, real p, real scale) {
     throw DomainError("randomize_bernoulli: p is " + util::text_of(p) + "; want 0 <= p <= 1");
   }
   std::bernoulli_distribution draw(static_cast<double>(p));
-  fill_with(val, [&] { return draw(*rndeng) ? scale : 0.0F; });
+  params::draw_repeatably([&] { fill_with(val, [&] { return draw(*rndeng) ? scale : 0.0F; }); });
 }
 void TensorTools::randomize_normal(Tensor& val, real mean, real stddev) {
   if (!(stddev >= 0.0F)) {
@@ -123,7 +124,7 @@ void TensorTools::randomize_normal(Tensor& val, real mean, real stddev) {
     return constant(val, mean);
   }
   std::normal_distribution<real> draw(mean, stddev);
-  fill_with(val, [&] { return draw(*rndeng); });
+  params::draw_repeatably([&] { fill_with(val, [&] { return draw(*rndeng); }); });
 }
 void TensorTools::randomize_uniform(Tensor& val, real left, real right) {
   if (!(left <= right)) {
@@ -131,13 +132,14 @@ void TensorTools::randomize_uniform(Tensor& val, real left, real right) {
                       util::text_of(right) + ")");
   }
   std::uniform_real_distribution<real> draw(left, right);
-  fill_with(val, [&] { return draw(*rndeng); });
+  params::draw_repeatably([&] { fill_with(val, [&] { return draw(*rndeng); }); });
 }
-void TensorTools::randomize_orthonormal(Tensor& val, real scale) {
-  const std::size_t n = params::square_order(val, "randomize_orthonormal");
+namespace {
+/// The columns of a random orthonormal matrix of order n: Gram-Schmidt on random columns, each
+/// orthogonalised twice ("twice is enough", Kahan). A column that is nearly a combination of
+/// earlier columns is drawn again.
+std::vector<double> draw_orthonormal(std::size_t n) {
   std::uniform_real_distribution<real> draw(-1.0F, 1.0F);
-  // Gram-Schmidt on random columns, each orthogonalised twice ("twice is enough", Kahan); a column
-  // that is nearly a combination of earlier columns is drawn again.
   std::vector<double> q(n * n);
   util::Interrupt interrupt;
   for (std::size_t j = 0; j < n;) {
@@ -171,8 +173,17 @@ void TensorTools::randomize_orthonormal(Tensor& val, real scale) {
     }
     ++j;
   }
-  std::size_t i = 0;
-  fill_with(val, [&] { return q[i++] * static_cast<double>(scale); });
+  return q;
+}
+}  // namespace
+
+void TensorTools::randomize_orthonormal(Tensor& val, real scale) {
+  const std::size_t n = params::square_order(val, "randomize_orthonormal");
+  params::draw_repeatably([&] {
+    const std::vector<double> q = draw_orthonormal(n);
+    std::size_t i = 0;
+    fill_with(val, [&] { return q[i++] * static_cast<double>(scale); });
+  });
 }
 
 float TensorTools::access_element(const Tensor& v, int index) {

@@ -37,6 +37,11 @@ void for_each_state(const trainers::StateLists& lists, F f) {
   }
 }
 
+/// The rate of a schedule that began after `start` updates, when there were `done`.
+real rate_after(const Schedule& schedule, std::uint64_t done, std::uint64_t start) {
+  return static_cast<real>(schedule.rate(done > start ? done - start : 0));
+}
+
 }  // namespace
 
 Trainer::Trainer(ParameterCollection& m, real rate)
@@ -139,9 +144,7 @@ void Trainer::report_metric(double metric) {
 }
 void Trainer::follow_schedule() {
   if (schedule_ != nullptr) {
-    const std::uint64_t done = step_number() - 1;
-    learning_rate =
-        static_cast<real>(schedule_->rate(done > schedule_start_ ? done - schedule_start_ : 0));
+    learning_rate = rate_after(*schedule_, step_number() - 1, schedule_start_);
   }
 }
 
@@ -234,6 +237,9 @@ void Trainer::update_scaled(real scale) {
   for (std::size_t i = 0; i < missed_.size(); ++i) {
     prepare_table(i);
   }
+  const std::uint64_t done = step_number();
+  const real next_rate =
+      schedule_ == nullptr ? 0.0F : rate_after(*schedule_, done, schedule_start_);
   real gscale = 1.0F;
   try {
     gscale = clip(scale);
@@ -251,12 +257,14 @@ void Trainer::update_scaled(real scale) {
   if (ma_mode != MovingAverage::None) {
     update_averages();
   }
-  steps_ = step_number();
+  steps_ = done;
   ++updates;
   ++updates_since_status;
   apply_decay();
   after_update();
-  follow_schedule();
+  if (schedule_ != nullptr) {
+    learning_rate = next_rate;
+  }
 }
 
 /// The factor of values after an update, because of weight decay.

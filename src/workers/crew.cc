@@ -133,6 +133,7 @@ class Crew::Implementation {
     try {
       wait();
     } catch (...) {
+      params::return_random_stream(control().stream);  // for the call that repeats this one
       end_after(text_of_exception());
       throw;
     }

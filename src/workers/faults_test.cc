@@ -112,6 +112,14 @@ class Faults : public ::testing::Test {
     ADD_FAILURE() << "no error";
     return {"", 0, 0, 0};
   }
+  /// A pool fails in its first call.
+  static void error_of_first_call(const SmallModel& model) {
+    WorkerPool pool(
+        model.parameters,
+        [](ComputationGraph&, const std::vector<unsigned>&) -> Expression { throw StateError(""); },
+        {2});
+    EXPECT_THROW(pool.learn({1, 2}), WorkerError);
+  }
   static bool says(const WorkerError& error, const std::string& part) {
     return std::string(error.what()).find(part) != std::string::npos;
   }
@@ -125,6 +133,21 @@ TEST_F(Faults, AWorkerThatThrows) {
   EXPECT_EQ(error.signal, 0);
   EXPECT_TRUE(says(error_of([] { throw 5; }), "no std::exception"));
   EXPECT_TRUE(says(error_of([] { throw UsageError(std::string(100'000, 'x')); }), "xxx"));
+}
+/// Another pool that repeats the call draws the random numbers of the failed call.
+TEST_F(Faults, RandomNumbersOfARepeatedCall) {
+  const SmallModel model(0.5F);
+  const std::vector<unsigned> examples{1, 2, 3, 4};
+  const auto loss = [&] {
+    WorkerPool pool(model.parameters, model, {2});
+    return pool.learn(examples);
+  };
+  reset_rng(5);
+  const double right = loss();
+  EXPECT_NE(loss(), right);
+  reset_rng(5);
+  error_of_first_call(model);
+  EXPECT_EQ(loss(), right);
 }
 TEST_F(Faults, AWorkerThatIsKilled) {
   const WorkerError error = error_of([] { raise(SIGKILL); });

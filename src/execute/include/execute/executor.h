@@ -115,6 +115,10 @@ class Executor {
   void compute_all();
   /// Forgets values and gradients; the next evaluation of random nodes draws anew.
   void invalidate();
+  /// How many evaluations `invalidate` has begun.
+  [[nodiscard]] std::uint64_t evaluation() const { return payload_.evaluation(); }
+  /// After a request that failed: random nodes draw as in this evaluation.
+  void go_back_to(std::uint64_t evaluation) { payload_.go_back_to(evaluation); }
   /// Adds the gradient of `root` to the parameters. ShapeError unless it has one element.
   void backward(NodeId root, bool full);
   const Tensor& gradient(NodeId n);

@@ -28,6 +28,8 @@ class CallPayload {
   void set_random_stream(std::uint64_t stream) { random_stream_ = stream; }
   /// Random nodes draw anew from now on.
   void next_evaluation() { ++evaluation_; }
+  [[nodiscard]] std::uint64_t evaluation() const { return evaluation_; }
+  void go_back_to(std::uint64_t evaluation) { evaluation_ = evaluation; }
   void restart_evaluations() { evaluation_ = 0; }
 
   /// What a call of `members` needs beside its operands.

@@ -31,6 +31,7 @@
 // consecutive nodes. The first one is computed; the others are projections, aliases of the further
 // results; `owner` leads back. A failed add leaves the graph as it was.
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -220,6 +221,11 @@ class Graph {
     nodes_[n].random_ordinal = nodes_[like].random_ordinal;
     --random_nodes_;
   }
+  /// How many random nodes have draws of their own: the ordinal of the next random node.
+  [[nodiscard]] std::uint32_t draws() const { return random_nodes_; }
+  /// After a call that failed: the next random node has this ordinal, which draws() was before the
+  /// call. Nobody may use random nodes of the failed call.
+  void take_back_draws(std::uint32_t before) { random_nodes_ = std::min(random_nodes_, before); }
   /// The exclusive bound of the indices of a node whose operation has one.
   [[nodiscard]] unsigned index_limit(NodeId n) const;
   /// Overwrites the `count` indices or values that were copied into node `n`. Throws ValueError if
