@@ -58,7 +58,7 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_layer(unsigned layer, con
     return state_of(
         ext::add_node(builders::CoupledCell{}, std::span<const Expression>(list), user_where));
   }
-  if (cell_rate() > 0.0F) {
+  if (builders::drops(cell_rate())) {
     return add_masked(layer, x, *before);
   }
   const Expression list[] = {
@@ -115,7 +115,7 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_masked(unsigned layer, co
 
 /// What the gates see of a cell.
 Expression CoupledGatesBuilder::seen(unsigned layer, const Expression& cell) const {
-  return cell_rate() > 0.0F ? cmult(cell, masks[layer][2], user_where) : cell;
+  return builders::drops(cell_rate()) ? cmult(cell, masks[layer][2], user_where) : cell;
 }
 
 /// The output gate, of which `o` does not wait for the new cell, looks at it.
