@@ -20,8 +20,8 @@
 // The `width` best continuations of all hypotheses are kept at each step; a continuation by the end
 // symbol is finished and leaves the beam, so a width of 1 is greedy search. The search is over when
 // no hypothesis is left, at max_length, or when no live hypothesis can become one of the n_best any
-// more. Equal scores are in the order of the hypotheses before, then of the words' ids, so results
-// do not depend on chance.
+// more. Dropout is off: the search is an Evaluating scope. Equal scores are in the order of the
+// hypotheses before, then of the words' ids, so results do not depend on chance.
 
 #include <cstddef>
 #include <functional>
@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "dynet/evaluating.h"
 #include "dynet/except.h"
 #include "dynet/expr.h"
 
@@ -205,6 +206,7 @@ std::vector<Hypothesis> search(ComputationGraph& cg, std::function<void()> rever
                                const State& start, unsigned first, unsigned end, Step& step,
                                const BeamOptions& options) {
   Beam beam(end, options);
+  const Evaluating no_dropout;
   if (options.checkpoints && !CanCarry<State>::value) {
     fail_carry();
   }

@@ -169,7 +169,8 @@ struct CompactVanillaLSTMBuilder : public StandardLSTMBuilder {
                                      ParameterCollection& model);
 
   /// Adds normal noise of this deviation to the matrices, drawn once per sequence (Graves, 2011); 0
-  /// for none. It holds from the next start_new_sequence on. ValueError for a negative one.
+  /// for none. It holds from the next start_new_sequence on, but for steps within an Evaluating
+  /// scope. ValueError for a negative one.
   void set_weightnoise(float std);
 
   float weightnoise_std = 0.0F;
@@ -177,12 +178,15 @@ struct CompactVanillaLSTMBuilder : public StandardLSTMBuilder {
  protected:
   [[nodiscard]] const char* name() const override { return "CompactVanillaLSTMBuilder"; }
   void start_new_sequence_impl(const std::vector<Expression>& h_0) override;
-  [[nodiscard]] const std::vector<Expression>& weights(unsigned layer) const override {
-    return noisy_.empty() ? param_vars[layer] : noisy_[layer];
-  }
+  void begin_steps(const Expression& x) override;
+  [[nodiscard]] const std::vector<Expression>& weights(unsigned layer) const override;
 
  private:
+  void draw_noise(float std);
+  void use_drawn_noise();
+
   std::vector<std::vector<Expression>> noisy_;
+  float undrawn_noise_ = 0.0F;  ///< for the sequence; 0: it is drawn, or there is none
 };
 
 #ifdef DYNET_LSTM_VANILLA

@@ -9,7 +9,8 @@ The loop, without counting, checkpoints and the line of progress:
             loss.backward()
             trainer.update()
             on_step(...)
-        score = on_eval(...)
+        with evaluating():
+            score = on_eval(...)
 """
 
 from __future__ import annotations
@@ -21,7 +22,16 @@ from itertools import islice
 from math import isnan
 
 import _dynet
-from _dynet import Checkpointer, Expression, ShapeError, Trainer, UsageError, average, renew_cg
+from _dynet import (
+    Checkpointer,
+    Expression,
+    ShapeError,
+    Trainer,
+    UsageError,
+    average,
+    evaluating,
+    renew_cg,
+)
 
 from ._told import Refused, told, whole
 
@@ -119,8 +129,8 @@ def fit(
 
     `on_gradient` is called before each update, after `backward`: ``gradient_norms(model)`` has
     something to tell there. `on_step` is called after each update. `on_eval` is called after each
-    epoch and may return a score, such as the accuracy on other data. After more than `patience`
-    epochs in a row without a better score the training ends.
+    epoch, within `evaluating()`, and may return a score, such as the accuracy on other data. After
+    more than `patience` epochs in a row without a better score the training ends.
 
     With `checkpoint` the training goes on from the newest checkpoint, with its history. It saves
     after the checkpointer's steps or seconds, and at the end of every epoch, with the score. A
@@ -369,7 +379,8 @@ def _checked(loss_fn: Any, loss: Any) -> Expression:
 
 
 def _score(on_eval: Any, summary: Step) -> float | None:
-    score = on_eval(summary)
+    with evaluating():
+        score = on_eval(summary)
     try:
         return None if score is None else float(score)
     except (TypeError, ValueError):

@@ -112,12 +112,12 @@ METHODS = {
     },
     "ParameterCollection": {
         "cuda": "add_parameters(shape, device='GPU:0'), or the option --dynet-devices",
-        "eval": "no_grad(), and no dropout where the program does not train",
+        "eval": "with evaluating(): around the evaluation",
         "load_state_dict": "populate(file); dynet.from_torch for weights of PyTorch",
         "parameters": "parameters_list() and lookup_parameters_list()",
         "state_dict": "save(file); dynet.to_torch for PyTorch",
         "to": "add_parameters(shape, device=device)",
-        "train": "the program's own dropout where it trains",
+        "train": "no call: dropout is off within evaluating() alone",
         "zero_grad": "reset_gradient()",
     },
     "Parameters": {

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "dynet/evaluating.h"
 #include "dynet/inference.h"
 
 #include "arrays.h"
@@ -208,42 +209,63 @@ void bind_graph_functions(nb::module_& m) {
       arg("nan_check_only") = false, "The graph as text, to a file or the standard output stream.");
 }
 
-/// `with dynet.no_grad():`. One scope for each `with` block of the object.
-struct NoGrad {
-  NoGrad() = default;
-  NoGrad(const NoGrad&) = delete;
-  NoGrad& operator=(const NoGrad&) = delete;
-  ~NoGrad() = default;
-  std::vector<std::unique_ptr<InferenceScope>> scopes;
+/// `with dynet.no_grad():` and its like. One scope for each `with` block of the object.
+template <class Scope>
+struct Scopes {
+  Scopes() = default;
+  Scopes(const Scopes&) = delete;
+  Scopes& operator=(const Scopes&) = delete;
+  ~Scopes() = default;
+  std::vector<std::unique_ptr<Scope>> entered;
   std::thread::id thread;
 };
 
-void bind_no_grad(nb::module_& m) {
-  nb::class_<NoGrad>(
+template <class Scope>
+nb::class_<Scopes<Scope>> bind_scope(nb::module_& m, const char* name, const char* doc) {
+  using Py = Scopes<Scope>;
+  return nb::class_<Py>(m, name, doc)
+      .def(nb::init<>())
+      .def("__repr__",
+           [name](const Py& it) {
+             return std::string(name) + (it.entered.empty() ? "()" : "(), entered");
+           })
+      .def("__enter__",
+           [name](nb::handle self) {
+             auto& it = nb::cast<Py&>(self);
+             if (!it.entered.empty() && it.thread != std::this_thread::get_id()) {
+               throw UsageError(std::string(name) +
+                                ": another thread is in this scope; make one of its own");
+             }
+             it.entered.push_back(std::make_unique<Scope>());
+             it.thread = std::this_thread::get_id();
+             return nb::borrow(self);
+           })
+      .def("__exit__", [name](Py& it, const nb::args&) {
+        if (it.entered.empty() || it.thread != std::this_thread::get_id()) {
+          throw UsageError(std::string(name) + ": left by a thread that did not enter it");
+        }
+        it.entered.pop_back();
+      });
+}
+
+void bind_scopes(nb::module_& m) {
+  bind_scope<InferenceScope>(
       m, "no_grad",
       "Within `with no_grad():` values that this thread asks for are computed for inference alone: "
       "a result is dropped as soon as no node waits for it, and its memory is used again. Values "
       "that were asked for stay, and so do results that no node uses yet. A dropped result that is "
-      "needed after all is computed again, once. `backward` is an error within.")
-      .def(nb::init<>())
-      .def("__repr__",
-           [](const NoGrad& it) { return it.scopes.empty() ? "no_grad()" : "no_grad(), entered"; })
-      .def("__enter__",
-           [](nb::handle self) {
-             auto& it = nb::cast<NoGrad&>(self);
-             if (!it.scopes.empty() && it.thread != std::this_thread::get_id()) {
-               throw UsageError("no_grad: another thread is in this scope; make one of its own");
-             }
-             it.scopes.push_back(std::make_unique<InferenceScope>());
-             it.thread = std::this_thread::get_id();
-             return nb::borrow(self);
-           })
-      .def("__exit__", [](NoGrad& it, const nb::args&) {
-        if (it.scopes.empty() || it.thread != std::this_thread::get_id()) {
-          throw UsageError("no_grad: left by a thread that did not enter it");
-        }
-        it.scopes.pop_back();
-      });
+      "needed after all is computed again, once. `backward` is an error within.");
+  bind_scope<Evaluating>(
+      m, "evaluating",
+      "Within `with evaluating():` this thread adds no dropout and no noise to graphs: `dropout`, "
+      "`dropout_dim`, `dropout_batch`, `block_dropout` and `noise` give x itself, and steps of "
+      "builders use no masks and no noise. The place where a node is made counts, not the place "
+      "where it is asked for. Random numbers that the program asks for, such as `random_normal`, "
+      "stay random. `on_eval` of `fit`, `evaluate` of a WorkerPool and `beam_search` are in such a "
+      "scope.")
+      .def_static(
+          "is_on", &Evaluating::is_on,
+          "Whether this thread is in such a scope: for regularisation of the program's own.");
 }
 
 void bind_values_of_lists(nb::module_& m) {
@@ -276,7 +298,7 @@ void bind_graph(nb::module_& m) {
   bind_by_index(m);
   bind_graph_functions(m);
   bind_values_of_lists(m);
-  bind_no_grad(m);
+  bind_scopes(m);
 }
 
 }  // namespace dynet::python

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "dynet/evaluating.h"
 #include "dynet/inference.h"
 #include "dynet/workers.h"
 
@@ -95,6 +96,7 @@ void run_piece(const nb::object& loss, const nb::object& score, const workers::P
       value = number_of(result_of(loss), true);
     } else {
       const InferenceScope no_gradients;
+      const Evaluating no_dropout;
       value = number_of(result_of(score.is_none() ? loss : score), false);
     }
     std::memcpy(piece.result, &value, sizeof value);

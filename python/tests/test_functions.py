@@ -97,6 +97,7 @@ def objects():
     yield dy.UnsignedValue(3), "UnsignedValue(3)"
     yield dy.FloatVectorValue([1]), "FloatVectorValue([1.0])"
     yield dy.no_grad(), "no_grad()"
+    yield dy.evaluating(), "evaluating()"
     yield dy.StackedRNNState([gru.initial_state()]), "StackedRNNState of initial RNNState"
     yield dy.Checkpointer("x", m, dy.AdamTrainer(m)), "Checkpointer after 0 steps"
 

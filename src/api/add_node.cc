@@ -1,6 +1,8 @@
 #include "dynet/ext/add_node.h"
 
+#include "dynet/evaluating.h"
 #include "dynet/expr/to_device.h"
+#include "dynet/ops/random.h"
 
 #include "api/graph_state.h"
 #include "api/nan.h"
@@ -111,11 +113,39 @@ std::span<const graph::NodeId> collect_args(const Record& record, const Computat
   }
 }
 
+template <class... Ops>
+bool is_one_of(const Record& record, OpList<Ops...> /*list*/) {
+  return ((&record == &kRecord<Ops>) || ...);
+}
+
+/// The result within an Evaluating scope: the argument, after the checks of a node.
+[[gnu::noinline]] Expression checked_argument_itself(const Record& record, const void* op,
+                                                     std::span<const Expression> args,
+                                                     const Where& where) {
+  ComputationGraph& g = graph_of(record, nullptr, args, where);
+  api::GraphState& state = g.state();
+  return api::exclusively(state, [&]() -> Expression {
+    const graph::NodeId x = collect_args(record, g, state, args, where)[0];
+    const graph::ShapeId shape = state.graph[x].shape();
+    try {
+      static_cast<void>(state.interner.signature(record, op, {&shape, 1}, 0, nullptr));
+    } catch (const ShapeError& e) {
+      throw ShapeError(e.what() + built_at(where));
+    } catch (const ValueError& e) {
+      throw ValueError(e.what() + built_at(where));
+    }
+    return args[0];
+  });
+}
+
 }  // namespace
 
 Expression add_node(const Record& record, const void* op, ComputationGraph* graph,
                     std::span<const Expression> args, const NodePayload& payload,
                     const Where& where, const Device* device) {
+  if (record.random && is_one_of(record, ops::TrainingOps()) && Evaluating::is_on()) [[unlikely]] {
+    return checked_argument_itself(record, op, args, where);
+  }
   ComputationGraph& g = graph_of(record, graph, args, where);
   api::GraphState& state = g.state();
   util::beat();

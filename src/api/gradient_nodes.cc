@@ -13,6 +13,8 @@
 #include "dynet/ops/reduce.h"
 #include "dynet/ops/shape.h"
 
+#include "api/evaluating.h"
+
 namespace dynet::api {
 
 using Node = ext::GradientBuilder::Node;
@@ -110,8 +112,10 @@ Node GradientNodes::add(const ext::Record& record, const void* op, std::span<con
   return add_with(record, op, args, payload);
 }
 
-/// The graph computes nothing while gradients are added, so nobody has drawn yet.
+/// The graph computes nothing while gradients are added, so nobody has drawn yet. The node that is
+/// differentiated may be older than an Evaluating scope; then its mask counts in the scope, too.
 Node GradientNodes::drawn_again(const ext::Record& record, const void* op, Node x) {
+  const api::OutsideEvaluating draws;
   const Node again = add(record, op, {&x, 1}, {});
   owner_.state().graph.draw_as(again.id, node_);
   return again;

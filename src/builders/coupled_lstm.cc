@@ -57,7 +57,7 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_layer(unsigned layer, con
     return state_of(
         ext::add_node(builders::CoupledCell{}, std::span<const Expression>(list), user_where));
   }
-  if (cell_rate() > 0.0F) {
+  if (builders::drops(cell_rate())) {
     return add_masked(layer, x, *before);
   }
   const Expression list[] = {
@@ -114,7 +114,7 @@ LayeredRNNBuilder::LayerState CoupledGatesBuilder::add_masked(unsigned layer, co
 
 /// A cell as its gates read it: behind the mask, if there is one.
 Expression CoupledGatesBuilder::seen(unsigned layer, const Expression& cell) const {
-  return cell_rate() > 0.0F ? cmult(cell, masks[layer][2], user_where) : cell;
+  return builders::drops(cell_rate()) ? cmult(cell, masks[layer][2], user_where) : cell;
 }
 
 /// Adds the output gate's look at the new cell; `o` is the rest of the gate, which does not wait

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "dynet/evaluating.h"
 #include "dynet/except.h"
 #include "dynet/rnn.h"
 
@@ -105,6 +106,9 @@ void LayeredRNNBuilder::set_dropout_masks(unsigned batch_size) {
   const detail::LocatedGraph cg(graph(), user_where);
   const std::array rates{dropout_rate_h, cell_rate()};
   dropout_masks_valid = false;  // until all masks are there
+  if (Evaluating::is_on()) {
+    return;
+  }
   builders::draw_masks(cg, param_vars, hid, batch_size, dropout_rate,
                        std::span(rates).first(cell_rate() < 0.0F ? 1 : 2), masks);
   dropout_masks_valid = true;
@@ -112,7 +116,7 @@ void LayeredRNNBuilder::set_dropout_masks(unsigned batch_size) {
 
 Expression LayeredRNNBuilder::layer_input(unsigned layer, const Expression& below,
                                           const Expression& /*x*/) {
-  return dropout_rate > 0.0F ? cmult(below, masks[layer][0], user_where) : below;
+  return builders::drops(dropout_rate) ? cmult(below, masks[layer][0], user_where) : below;
 }
 
 // ---- steps
@@ -159,15 +163,15 @@ void LayeredRNNBuilder::explain_failure(int prev, const Expression& x) const {
         "the state before", has_cells() ? cells(prev).data() : nullptr, hidden(prev).data());
     builders::check_examples(name(), dim.bd, "the state", examples, user_where);
   }
-  const bool drops = dropout_rate > 0.0F || dropout_rate_h > 0.0F || cell_rate() > 0.0F;
-  if (drops && dropout_masks_valid && !masks.empty()) {
+  if (builders::drops({dropout_rate, dropout_rate_h, cell_rate()}) && dropout_masks_valid &&
+      !masks.empty()) {
     builders::check_examples(name(), dim.bd, "the dropout masks", masks[0][0].dim().bd, user_where);
   }
 }
 
 void LayeredRNNBuilder::begin_steps(const Expression& x) {
   check_input(x);
-  if (has_masks() && (dropout_rate > 0.0F || dropout_rate_h > 0.0F || cell_rate() > 0.0F) &&
+  if (has_masks() && builders::drops({dropout_rate, dropout_rate_h, cell_rate()}) &&
       !(dropout_masks_valid && builders::are_alive(masks))) {
     set_dropout_masks(x.dim().bd);
   }
@@ -187,8 +191,9 @@ Expression LayeredRNNBuilder::add_input_impl(int prev, const Expression& x) {
   try {
     for (unsigned layer = 0; layer < layers; ++layer) {
       if (!is_first) {
-        before.h =
-            dropout_rate_h > 0.0F ? cmult(old_h[layer], masks[layer][1], user_where) : old_h[layer];
+        before.h = builders::drops(dropout_rate_h)
+                       ? cmult(old_h[layer], masks[layer][1], user_where)
+                       : old_h[layer];
         if (cells_too) {
           before.c = old_c[layer];
         }

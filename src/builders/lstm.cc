@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "dynet/evaluating.h"
 #include "dynet/except.h"
 #include "dynet/ext/add_node.h"
 
@@ -244,25 +245,51 @@ void CompactVanillaLSTMBuilder::set_weightnoise(float std) {
 }
 
 void CompactVanillaLSTMBuilder::start_new_sequence_impl(const std::vector<Expression>& h_0) {
-  if (weightnoise_std == 0.0F) {
+  if (weightnoise_std == 0.0F || Evaluating::is_on()) {
     StandardLSTMBuilder::start_new_sequence_impl(h_0);
     noisy_.clear();
+    undrawn_noise_ = weightnoise_std;
     return;
   }
   detail::RepeatableDraws draws(layers == 0 ? nullptr : param_vars[0][0].pg);
-  if (noisy_.empty()) {  // matrices in use, and memory for the next ones
+  draw_noise(weightnoise_std);
+  StandardLSTMBuilder::start_new_sequence_impl(h_0);
+  draws.keep();
+  use_drawn_noise();
+}
+
+/// A sequence that began within an Evaluating scope may go on outside.
+void CompactVanillaLSTMBuilder::begin_steps(const Expression& x) {
+  StandardLSTMBuilder::begin_steps(x);
+  if (undrawn_noise_ != 0.0F && layers != 0 && !Evaluating::is_on()) {
+    detail::RepeatableDraws draws(param_vars[0][0].pg);
+    draw_noise(undrawn_noise_);
+    draws.keep();
+    use_drawn_noise();
+  }
+}
+
+/// Draws noisy weights for use_drawn_noise(). `noisy_` has the weights in use, and room for the next.
+void CompactVanillaLSTMBuilder::draw_noise(float std) {
+  if (noisy_.empty()) {
     std::vector<std::vector<Expression>> both(param_vars);
     both.resize(std::size_t{2} * layers);
     noisy_ = std::move(both);
   }
   for (unsigned layer = 0; layer < layers; ++layer) {
     const std::vector<Expression>& vars = param_vars[layer];
-    noisy_[layers + layer] = {noise(vars[kInputs], weightnoise_std, Where()),
-                              noise(vars[kRecurrent], weightnoise_std, Where()), vars[kBias]};
+    noisy_[layers + layer] = {noise(vars[kInputs], std, Where()),
+                              noise(vars[kRecurrent], std, Where()), vars[kBias]};
   }
-  StandardLSTMBuilder::start_new_sequence_impl(h_0);
-  draws.keep();
+}
+
+void CompactVanillaLSTMBuilder::use_drawn_noise() {
   std::swap_ranges(noisy_.begin(), noisy_.begin() + layers, noisy_.begin() + layers);
+  undrawn_noise_ = 0.0F;
+}
+
+const std::vector<Expression>& CompactVanillaLSTMBuilder::weights(unsigned layer) const {
+  return noisy_.empty() || Evaluating::is_on() ? param_vars[layer] : noisy_[layer];
 }
 
 }  // namespace dynet

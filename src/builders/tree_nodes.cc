@@ -249,18 +249,21 @@ void LayeredTreeBuilder::disable_dropout() { set_dropout(0.0F); }
 void LayeredTreeBuilder::set_dropout_masks(unsigned batch_size) {
   const detail::LocatedGraph cg(builders::graph_of(name(), param_vars), user_where);
   dropout_masks_valid = false;  // until all masks are there
+  if (Evaluating::is_on()) {
+    return;
+  }
   builders::draw_masks(cg, param_vars, hid, batch_size, dropout_rate, {&dropout_rate_h, 1}, masks);
   dropout_masks_valid = true;
 }
 
 void LayeredTreeBuilder::add_node(const std::vector<int>& children, const Expression& x,
                                   std::vector<Expression>& new_h, std::vector<Expression>& new_c) {
-  if ((dropout_rate > 0.0F || dropout_rate_h > 0.0F) &&
+  if (builders::drops({dropout_rate, dropout_rate_h}) &&
       !(dropout_masks_valid && builders::are_alive(masks))) {
     set_dropout_masks(x.dim().bd);
   }
   const auto mask = [&](const Expression& e, float rate, unsigned layer, std::size_t kind) {
-    return rate > 0.0F ? cmult(e, masks[layer][kind], user_where) : e;
+    return builders::drops(rate) ? cmult(e, masks[layer][kind], user_where) : e;
   };
   const auto add_child = [&](unsigned layer, int id) {
     children_.push_back({has_cells() ? state_of(c, c0, id)[layer] : Expression(),

@@ -14,6 +14,7 @@
 #include "dynet/globals.h"
 #include "dynet/workers.h"
 
+#include "api/evaluating.h"
 #include "params/random_streams.h"
 #include "params/use_count.h"
 #include "util/helper.h"
@@ -361,6 +362,7 @@ void Crew::Implementation::end_after(const std::string& reason) {
 
 void Crew::Implementation::be_worker(std::size_t number) {
   util::pulse_word = &cell(number).pulse;
+  const api::OutsideEvaluating own;  // the fork copied the scopes of the parent's thread
   bool is_new = true;
   while (true) {
     wait_in_seat(cell(number).seat, cell(number).go);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "dynet/dynet.h"
+#include "dynet/evaluating.h"
 #include "dynet/inference.h"
 #include "dynet/workers.h"
 
@@ -38,6 +39,7 @@ workers::Work work_of(WorkerPool::Loss loss, WorkerPool::Score score) {
       value = loss_of(loss, examples, true);
     } else {
       const InferenceScope no_gradients;
+      const Evaluating no_dropout;
       value = score ? score(examples) : loss_of(loss, examples, false);
     }
     std::memcpy(piece.result, &value, sizeof value);

@@ -10,11 +10,13 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "dynet/evaluating.h"
 #include "dynet/training.h"
 
 #include "params/shared_memory.h"
@@ -87,6 +89,37 @@ TEST(Workers, RandomNumbersDoNotDependOnTheirNumber) {
   EXPECT_EQ(train({3}, 0.3F), one);
   EXPECT_EQ(train({1}, 0.3F), one);
   EXPECT_NE(train({1}, 0.0F).first, one.first);
+}
+
+TEST(Workers, EvaluateHasNoDropout) {
+  const Started library;
+  const SmallModel model(0.5F);
+  SmallModel plain = model;  // the same parameters
+  plain.dropout = 0.0F;
+  const std::vector<unsigned> all = minibatch(0, 40);
+  WorkerPool pool(model.parameters, model, {2});
+  const double loss = pool.evaluate(all);
+  EXPECT_EQ(pool.evaluate(all), loss);
+  EXPECT_EQ(WorkerPool(model.parameters, plain, {2}).evaluate(all), loss);
+  EXPECT_NE(pool.learn(minibatch(0)), pool.learn(minibatch(0)));
+  EXPECT_EQ(pool.evaluate(all), loss);
+}
+
+/// The fork copies the scopes of the thread that makes the pool.
+TEST(Workers, LearnWithDropoutWhereverThePoolIsMade) {
+  const auto learn = [](bool in_scope) {
+    const Started library;
+    const SmallModel model(0.5F);
+    std::unique_ptr<Evaluating> scope;
+    if (in_scope) {
+      scope = std::make_unique<Evaluating>();
+    }
+    WorkerPool pool(model.parameters, model, {2});
+    const double loss = pool.learn(minibatch(0));
+    EXPECT_NE(pool.learn(minibatch(0)), loss);
+    return loss;
+  };
+  EXPECT_EQ(learn(true), learn(false));
 }
 
 /// There is no backward here, but its gradients come.

@@ -20,7 +20,7 @@ SUBJECTS = [
     ("errors", "Exceptions", r"(?#exceptions are told by their bases)$^"),
     ("trees", "Builders for trees", r"Tree(?!Reader$)"),
     ("text", "Text", r"Reader$|^Columns?Sentence$|^Conllu|^Tree$|^Bucket"),
-    ("graph", "Graphs and expressions", r"^Expression$|^ComputationGraph$|^no_grad$"),
+    ("graph", "Graphs and expressions", r"^Expression$|^ComputationGraph$|^no_grad$|^evaluating$"),
     ("parameters", "Parameters", r"Parameter|^[Mm]odel$|Initializer$"),
     ("trainers", "Trainers and schedules", r"Trainer$|Schedule$"),
     ("softmax", "Softmaxes over many words", r"Softmax"),

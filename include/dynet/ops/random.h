@@ -56,7 +56,7 @@ struct Dropout {
       .formula = "y = x * m / (1 - p), m_i = 0 with probability p, else 1",
       .summary =
           "Sets elements to 0 with probability p and scales the others up, so that the mean "
-          "stays. With p = 1 all are 0. Active wherever the node is: there is no test mode.",
+          "stays. With p = 1 all are 0. The result is x itself within an evaluating scope.",
       .shapes = "any -> the same",
       .errors = "ValueError unless 0 <= p <= 1",
       .source = "Srivastava et al., 2014"};
@@ -91,7 +91,8 @@ struct DropoutDim {
           "y = x * m / (1 - p), m = 0 with probability p, else 1, the same along dimension d",
       .summary =
           "Sets whole slices along dimension d to 0 with probability p and scales the others up: "
-          "one draw for each index of the other dimensions. Active wherever the node is.",
+          "one draw for each index of the other dimensions. The result is x itself within an "
+          "evaluating scope.",
       .shapes = "any -> the same",
       .errors = "ShapeError where x has no dimension d, ValueError unless 0 <= p <= 1",
       .source = "Srivastava et al., 2014"};
@@ -128,8 +129,8 @@ struct DropoutBatch {
       .attrs = {"p"},
       .formula = "y[e] = x[e] * m_e / (1 - p), m_e = 0 with probability p, else 1",
       .summary =
-          "Sets whole examples of a batch to 0 with probability p and scales the others up. Active "
-          "wherever the node is.",
+          "Sets whole examples of a batch to 0 with probability p and scales the others up. The "
+          "result is x itself within an evaluating scope.",
       .shapes = "any -> the same",
       .errors = "ValueError unless 0 <= p <= 1"};
   static constexpr bool kRandom = true;
@@ -161,7 +162,7 @@ struct BlockDropout {
       .formula = "y = x * m / (1 - p), m = 0 with probability p, else 1",
       .summary =
           "Sets the whole tensor, all examples of a batch, to 0 with probability p, or scales it "
-          "up. Active wherever the node is.",
+          "up. The result is x itself within an evaluating scope.",
       .shapes = "any -> the same",
       .errors = "ValueError unless 0 <= p <= 1"};
   static constexpr bool kRandom = true;
@@ -191,7 +192,7 @@ struct Noise {
       .args = {"x"},
       .attrs = {"stddev"},
       .formula = "y = x + n, n_i normal with mean 0 and deviation stddev",
-      .summary = "Adds Gaussian noise.",
+      .summary = "Adds Gaussian noise. The result is x itself within an evaluating scope.",
       .shapes = "any -> the same",
       .errors = "ValueError where stddev is negative"};
   static constexpr bool kRandom = true;
@@ -354,6 +355,8 @@ struct RandomGumbel {
 
 using RandomOps = ext::OpList<Dropout, DropoutDim, DropoutBatch, BlockDropout, Noise,
                               RandomBernoulli, RandomNormal, RandomUniform, RandomGumbel>;
+/// Operations for training: within an Evaluating scope the result is the argument.
+using TrainingOps = ext::OpList<Dropout, DropoutDim, DropoutBatch, BlockDropout, Noise>;
 
 }  // namespace dynet::ops
 

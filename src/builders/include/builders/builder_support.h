@@ -15,11 +15,14 @@
 // made is part of saved models. And steps lie in vectors that are never freed (detail::StepMemory):
 // a sequence like an earlier one allocates nothing.
 
+#include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "dynet/evaluating.h"
 #include "dynet/except.h"
 #include "dynet/repeatable.h"
 #include "dynet/rnn.h"
@@ -141,6 +144,11 @@ void draw_masks(const detail::LocatedGraph& cg,
                 const std::vector<std::vector<Expression>>& param_vars, unsigned hid,
                 unsigned batch_size, float rate, std::span<const float> state_rates,
                 std::vector<std::vector<Expression>>& masks);
+/// Whether this rate of dropout, or any of these, holds for the step that is being made.
+[[nodiscard]] inline bool drops(float rate) { return rate > 0.0F && !Evaluating::is_on(); }
+[[nodiscard]] inline bool drops(std::initializer_list<float> rates) {
+  return drops(std::max(rates));
+}
 /// Are the drawn masks, by layer and kind, still there? A revert removes masks drawn after its
 /// checkpoint, and leaves the builder and its sequence.
 [[nodiscard]] inline bool are_alive(const std::vector<std::vector<Expression>>& masks) {
