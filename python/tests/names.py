@@ -317,7 +317,7 @@ s()
 prev()
 """,
     "BiRNNBuilder": """
-BiRNNBuilder(num_layers, input_dim, hidden_dim, model, rnn_builder_factory, builder_layers=None)
+BiRNNBuilder(num_layers, input_dim, hidden_dim, model, rnn_builder_factory, builder_layers=None, **options)
 whoami()
 set_dropout(p)
 disable_dropout()
