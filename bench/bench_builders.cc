@@ -301,6 +301,12 @@ void measure_trees(Report& report, const Settings& settings) {
   add_rows(report, "16 trees merged", cases);
 }
 
+/// The gated recurrent unit of PyTorch.
+struct ResetAfterGru : public GRUBuilder {
+  ResetAfterGru(unsigned count, unsigned in, unsigned hidden, ParameterCollection& model)
+      : GRUBuilder(count, in, hidden, model, true) {}
+};
+
 }  // namespace
 
 void measure_builders(Report& report, const Settings& settings) {
@@ -313,6 +319,7 @@ void measure_builders(Report& report, const Settings& settings) {
     add_cases<FastLSTMBuilder>("FastLSTMBuilder", load, cases);
     add_cases<DeepLSTMBuilder>("DeepLSTMBuilder", load, cases);
     add_cases<GRUBuilder>("GRUBuilder", load, cases);
+    add_cases<ResetAfterGru>("GRUBuilder, reset after", load, cases);
     add_cases<SimpleRNNBuilder>("SimpleRNNBuilder", load, cases);
     time_for(cases, settings);
     add_rows(report, load.name, cases);

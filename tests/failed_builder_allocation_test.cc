@@ -431,6 +431,7 @@ std::vector<Named> programs() {
       recurrent<SimpleRNNBuilder>("SimpleRNNWithMasks", 0.25F),
       recurrent<GRUBuilder>("GRU", 0.0F),
       recurrent<GRUBuilder>("GRUWithDropout", 0.25F),
+      recurrent<GRUBuilder>("GRUResetAfter", 0.25F, true),
       recurrent<VanillaLSTMBuilder>("VanillaLSTM", 0.25F),
       recurrent<VanillaLSTMBuilder>("VanillaLSTMNormalised", 0.0F, true),
       recurrent<SparseLSTMBuilder>("SparseLSTM", 0.25F),

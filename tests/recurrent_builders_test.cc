@@ -24,10 +24,17 @@ namespace {
 
 using testing::ModelFile;
 
+/// A gated recurrent unit as PyTorch has it.
+struct ResetAfterGru : public GRUBuilder {
+  ResetAfterGru() = default;
+  ResetAfterGru(unsigned count, unsigned in, unsigned hidden, ParameterCollection& model)
+      : GRUBuilder(count, in, hidden, model, true) {}
+};
+
 /// Two layers of four over vectors of three.
 template <class Builder>
 class RecurrentBuilders : public ::testing::Test {};
-using Builders = ::testing::Types<SimpleRNNBuilder, GRUBuilder, VanillaLSTMBuilder,
+using Builders = ::testing::Types<SimpleRNNBuilder, GRUBuilder, ResetAfterGru, VanillaLSTMBuilder,
                                   SparseLSTMBuilder, CompactVanillaLSTMBuilder, CoupledLSTMBuilder,
                                   FastLSTMBuilder, DeepLSTMBuilder>;
 TYPED_TEST_SUITE(RecurrentBuilders, Builders);

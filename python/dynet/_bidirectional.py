@@ -22,10 +22,11 @@ class BiRNNBuilder:
     A layer reads the outputs of the layer below: `hidden_dim` numbers, half from each direction.
     Parameters are in the collection ``birnn`` of `model`, layer by layer, the forward builder
     first. `rnn_builder_factory` is called with 1, the size of the layer's input, ``hidden_dim //
-    2`` and the collection; not if `builder_layers`, a list of pairs (forward, backward), is given.
+    2``, the collection, and `options` such as ``forget_bias=0.0`` or ``reset_after=True``; not if
+    `builder_layers`, a list of pairs (forward, backward), is given.
 
     AssertionError if `num_layers` is 0 or `hidden_dim` is odd; ValueError if `builder_layers` is
-    empty.
+    empty, or given with options.
     """
 
     @told
@@ -37,6 +38,7 @@ class BiRNNBuilder:
         model: ParameterCollection,
         rnn_builder_factory: Callable[..., Any] | None,
         builder_layers: Sequence[tuple[Any, Any]] | None = None,
+        **options: Any,
     ) -> None:
         num_layers, input_dim, hidden_dim = whole(num_layers), whole(input_dim), whole(hidden_dim)
         is_known = rnn_builder_factory is None or callable(rnn_builder_factory)
@@ -50,15 +52,28 @@ class BiRNNBuilder:
             raise _dynet.TypeError(
                 "BiRNNBuilder: rnn_builder_factory is None; want a function, or builder_layers"
             )
+        if options and builder_layers is not None:
+            raise _dynet.ValueError(
+                f"BiRNNBuilder: the option {next(iter(options))} with builder_layers, which are "
+                "made already; want options for rnn_builder_factory alone"
+            )
         self.model = model.add_subcollection("birnn")
-        self._arguments = (num_layers, input_dim, hidden_dim, rnn_builder_factory, builder_layers)
+        self._arguments: tuple[Any, ...] = (
+            num_layers,
+            input_dim,
+            hidden_dim,
+            rnn_builder_factory,
+            builder_layers,
+        )
+        if options:
+            self._arguments += (options,)
         if builder_layers is None:
             assert rnn_builder_factory is not None
             sizes = [input_dim, *[hidden_dim] * (num_layers - 1)]
             builder_layers = [
                 (
-                    rnn_builder_factory(1, size, hidden_dim // 2, self.model),
-                    rnn_builder_factory(1, size, hidden_dim // 2, self.model),
+                    rnn_builder_factory(1, size, hidden_dim // 2, self.model, **options),
+                    rnn_builder_factory(1, size, hidden_dim // 2, self.model, **options),
                 )
                 for size in sizes
             ]
@@ -117,7 +132,8 @@ class BiRNNBuilder:
 
     @property
     def spec(self) -> tuple[Any, ...]:
-        """(num_layers, input_dim, hidden_dim, rnn_builder_factory, builder_layers)."""
+        """(num_layers, input_dim, hidden_dim, rnn_builder_factory, builder_layers), and a dict of
+        the options if there are any."""
         return self._arguments
 
     def __repr__(self) -> str:
@@ -132,13 +148,14 @@ class BiRNNBuilder:
     @told
     def from_spec(cls, spec: tuple[Any, ...], model: ParameterCollection) -> BiRNNBuilder:
         """A builder made from a `spec`."""
-        if not isinstance(spec, (tuple, list)) or len(spec) != 5:
+        has_options = isinstance(spec, (tuple, list)) and len(spec) == 6
+        if not isinstance(spec, (tuple, list)) or len(spec) not in (5, 6):
             raise _dynet.ValueError(
                 f"BiRNNBuilder.from_spec: spec is {spec!r}; want (num_layers, input_dim, "
-                "hidden_dim, rnn_builder_factory, builder_layers)"
+                "hidden_dim, rnn_builder_factory, builder_layers), and options or not"
             )
-        num_layers, input_dim, hidden_dim, rnn_builder_factory, builder_layers = spec
-        return cls(num_layers, input_dim, hidden_dim, model, rnn_builder_factory, builder_layers)
+        sizes, options = spec[:3], spec[5] if has_options else {}
+        return cls(*sizes, model, *spec[3:5], **options)
 
 
 def _read_by_own(forward: Any, backward: Any, es: Sequence[Expression]) -> tuple[Any, Any]:

@@ -204,7 +204,7 @@ def _weight(part: Any, name: str, layout: Any, owner: str = "") -> Piece:
 # ---- recurrent builders -------------------------------------------------------------------------
 
 _LSTMS = (VanillaLSTMBuilder, CompactVanillaLSTMBuilder)
-_RECURRENT = (*_LSTMS, SimpleRNNBuilder)
+_RECURRENT = (*_LSTMS, SimpleRNNBuilder, GRUBuilder)
 _PROJECTED = "nn.LSTM(proj_size=...) projects its hidden state; no builder here has a projection"
 #: PyTorch's i, f, g, o as i, f, o, g, and back.
 _GATES = (0, 1, 3, 2)
@@ -226,6 +226,8 @@ def _of_recurrent(
         raise Unfit(f"the {owner} has no layers")
     if isinstance(builder, VanillaLSTMBuilder) and spec[3]:
         raise Unfit(f"the {owner} has ln_lstm=True: PyTorch's LSTM has no layer normalisation")
+    if isinstance(builder, GRUBuilder):
+        return _of_gru(builder, spec, layers, prefix, owner, first, suffix)
     order = _GATES if isinstance(builder, _LSTMS) else (0,)
     forget_bias = spec[4] if isinstance(builder, VanillaLSTMBuilder) else 1.0
     pieces = []
@@ -246,6 +248,60 @@ def _of_recurrent(
             )
         pieces.append(_biases(of, prefix, layer, parts[2], order, forget_bias))
     return pieces
+
+
+def _of_gru(
+    builder: Any,
+    spec: tuple[Any, ...],
+    layers: Any,
+    prefix: str,
+    owner: str,
+    first: int,
+    suffix: str,
+) -> list[Piece]:
+    """PyTorch's gates are r, z, n, and its z is the share of the old state that is kept, here the
+    share that is replaced: the numbers of z change their sign. The second bias of n stays apart."""
+    if not spec[3]:
+        raise Unfit(f"a {type(builder).__name__} has no layer in PyTorch: {_RESET_BEFORE}")
+    pieces = []
+    for i, parts in enumerate(layers):
+        x2z, h2z, bz, x2r, h2r, br, x2h, h2h, bh, bc = parts
+        layer, hidden = f"l{first + i}{suffix}", bz.shape()[0]
+        of = f"layer {first + i} of {owner}" + (", backward" if suffix else "")
+        for kind, matrices in (("ih", [x2z, x2r, x2h]), ("hh", [h2z, h2r, h2h])):
+            shape = (3 * hidden, matrices[0].shape()[1])
+            name = f"{prefix}weight_{kind}_{layer}"
+            pieces.append(
+                Piece(of, {name: shape}, matrices, _gates_in, _gates_out, layer_size=hidden)
+            )
+        names = {f"{prefix}bias_{kind}_{layer}": (3 * hidden,) for kind in ("ih", "hh")}
+        biases = [bz, br, bh, bc]
+        pieces.append(
+            Piece(
+                of, names, biases, _gru_biases_in, _gru_biases_out, group=prefix, layer_size=hidden
+            )
+        )
+    return pieces
+
+
+def _gates_in(arrays: list[Any]) -> list[Any]:
+    r, z, n = np.split(arrays[0], 3)
+    return [-z, r, n]
+
+
+def _gates_out(arrays: list[Any]) -> list[Any]:
+    z, r, n = arrays
+    return [np.concatenate([r, -z, n])]
+
+
+def _gru_biases_in(arrays: list[Any]) -> list[Any]:
+    inputs, state = (np.split(array.astype(np.float64), 3) for array in arrays)
+    return [-(inputs[1] + state[1]), inputs[0] + state[0], inputs[2], state[2]]
+
+
+def _gru_biases_out(arrays: list[Any]) -> list[Any]:
+    z, r, n, state = arrays
+    return [np.concatenate([r, -z, n]), np.concatenate([np.zeros(2 * len(z)), state])]
 
 
 def _blocks(array: Any, order: tuple[int, ...]) -> Any:
@@ -389,11 +445,11 @@ def _of_stack(builder: Any, prefix: str, names: Iterable[str]) -> list[Piece]:
 # ---- reasons ------------------------------------------------------------------------------------
 
 _COUPLED = "its forget gate is 1 - input gate; a VanillaLSTMBuilder is an nn.LSTM"
+_RESET_BEFORE = (
+    "nn.GRU multiplies with the reset gate behind the product, r * (W h + b), and this builder in "
+    "front of it, W (r * h) + b; want one made with reset_after=True"
+)
 _REFUSED: dict[Any, str] = {
-    GRUBuilder: (
-        "nn.GRU multiplies with the reset gate behind the product, r * (W h + b), and GRUBuilder "
-        "in front of it, W (r * h) + b; the same weights would give other numbers"
-    ),
     CoupledLSTMBuilder: _COUPLED,
     FastLSTMBuilder: _COUPLED,
     SparseLSTMBuilder: "it holds weights at 0 by masks; a VanillaLSTMBuilder is an nn.LSTM",

@@ -28,7 +28,7 @@ FUNCTIONS = {
     "CrossEntropyLoss": "pickneglogsoftmax(scores, label)",
     "DataLoader": "bucketed(examples, size)",
     "Embedding": "model.add_lookup_parameters((rows, size))",
-    "GRU": "GRUBuilder(layers, input_dim, hidden_dim, model)",
+    "GRU": "GRUBuilder(layers, input_dim, hidden_dim, model, reset_after=True)",
     "L1Loss": "l1_distance(x, y)",
     "LSTM": "VanillaLSTMBuilder(layers, input_dim, hidden_dim, model)",
     "LayerNorm": "layer_norm(x, gain, bias)",

@@ -123,8 +123,7 @@ auto define_builder(nb::module_& m, const char* name, const char* doc) {
   return c;
 }
 
-/// (layers, input_dim, hidden_dim, model), and the options of the standard LSTM if the class has
-/// them.
+/// (layers, input_dim, hidden_dim, model), and the options of the class if there are any.
 template <class Builder>
 void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
   using nb::arg;
@@ -140,6 +139,9 @@ void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
         arg("epsilon"),
         "The number that layer normalisation adds to variances, from the next step on; above 0. By "
         "default 1e-16, as little as DyNet 2.1 adds; PyTorch has 1e-5.");
+  } else if constexpr (std::is_same_v<Builder, GRUBuilder>) {
+    def_init(c, &make_rnn<Builder, bool>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
+             arg("model"), arg("reset_after") = false);
   } else {
     def_init(c, &make_rnn<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
              arg("model"));
@@ -218,10 +220,11 @@ void bind_all(nb::module_& m) {
   using nb::arg;
   bind_with_masks<SimpleRNNBuilder>(m, "SimpleRNNBuilder",
                                     "h = tanh(W x + U h' + b), layer on layer.");
-  auto gru =
-      define_builder<GRUBuilder>(m, "GRUBuilder",
-                                 "Gated recurrent unit (Cho et al., 2014). Dropout is drawn anew "
-                                 "at each step, on the layers' inputs and on the output.");
+  auto gru = define_builder<GRUBuilder>(
+      m, "GRUBuilder",
+      "Gated recurrent unit (Cho et al., 2014). With `reset_after` the reset gate multiplies "
+      "W h + b in place of h, as in PyTorch and Keras. Dropout is drawn anew at each step, on the "
+      "layers' inputs and on the output.");
   add_constructor<GRUBuilder>(gru);
   bind_coupled(m);
   give_options_to(m.attr("CoupledLSTMBuilder"), bind_with_masks<VanillaLSTMBuilder>(

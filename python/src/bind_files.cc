@@ -15,13 +15,16 @@
 #include <vector>
 
 #include "dynet/checkpoint.h"
+#include "dynet/devices.h"
 #include "dynet/ext/additions.h"
 #include "dynet/ext/new_file.h"
 #include "dynet/io.h"
+#include "dynet/param-init.h"
 #include "dynet/safetensors.h"
 #include "dynet/text/lines.h"
 #include "dynet/training.h"
 
+#include "arrays.h"
 #include "binding.h"
 #include "lists.h"
 #include "signals.h"
@@ -96,6 +99,17 @@ void populate_chosen(SafetensorsLoader& loader, ParameterCollection& pc, const s
   loader.populate(pc, [&](const std::string& name) { return wanted.count(name) > 0; }, key);
 }
 
+/// One tensor, through a parameter of a model that nobody else has.
+nb::object array_of(SafetensorsLoader& loader, const std::string& name) {
+  const std::vector<std::size_t> extents = loader.shape(name);
+  ParameterCollection scratch;
+  Parameter p = scratch.add_parameters(Dim(std::vector<long>(extents.begin(), extents.end())),
+                                       ParameterInitConst(0.0F), "",
+                                       get_device_manager()->get_global_device("CPU"));
+  loader.populate(p, name);
+  return to_numpy(p.get_storage().values);
+}
+
 void bind_loader(nb::module_& m) {
   using nb::arg;
   nb::class_<SafetensorsLoader> c(
@@ -128,6 +142,11 @@ void bind_loader(nb::module_& m) {
           "From now on `name` stands for the tensor `of`, unless the file has one of that name: of "
           "tensors that share their numbers, PyTorch's writers keep one name.")
       .def("names", &SafetensorsLoader::names, "Names of the tensors, sorted.")
+      .def("keys", &SafetensorsLoader::names, "`names()`, for programs that read other files, too.")
+      .def("array", &array_of, arg("name"), kStoppable,
+           nb::sig("def array(self, name: str) -> numpy.typing.NDArray[typing.Any]"),
+           "The numbers of a tensor, in float64: a copy of what a parameter would get. IoError if "
+           "there is no tensor of that name, and for other numbers than floats.")
       .def("__contains__", &SafetensorsLoader::contains, arg("name"))
       .def(
           "shape",

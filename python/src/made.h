@@ -6,7 +6,7 @@
 // A class of builders is derived from `Made`, and `def_init` defines its `__init__`. Later settings
 // that are no parameters, such as dropout, are noted by `set`. Programs derive classes of their own
 // from these, which may have attributes of any name: `builder_of` does not look at them. Example:
-// the spec of GRUBuilder(2, 100, 200, model) is (2, 100, 200).
+// the spec of SimpleRNNBuilder(2, 100, 200, model) is (2, 100, 200).
 
 #include <nanobind/nanobind.h>
 

@@ -317,7 +317,7 @@ s()
 prev()
 """,
     "BiRNNBuilder": """
-BiRNNBuilder(num_layers, input_dim, hidden_dim, model, rnn_builder_factory, builder_layers=None)
+BiRNNBuilder(num_layers, input_dim, hidden_dim, model, rnn_builder_factory, builder_layers=None, **options)
 whoami()
 set_dropout(p)
 disable_dropout()
@@ -364,7 +364,8 @@ _SIZES = "(layers, input_dim, hidden_dim, model)\n"
 _OPTIONS = "(layers, input_dim, hidden_dim, model, ln_lstm=False, forget_bias=1.0)\n"
 CLASSES |= {
     "SimpleRNNBuilder": "SimpleRNNBuilder" + _SIZES + _BUILDER + _MASKS,
-    "GRUBuilder": "GRUBuilder" + _SIZES + _BUILDER,
+    "GRUBuilder": "GRUBuilder(layers, input_dim, hidden_dim, model, reset_after=False)\n"
+    + _BUILDER,
     "CoupledLSTMBuilder": "CoupledLSTMBuilder" + _SIZES + _BUILDER,
     "VanillaLSTMBuilder": "VanillaLSTMBuilder" + _OPTIONS + _BUILDER + _MASKS,
     "SparseLSTMBuilder": "SparseLSTMBuilder"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import _dynet
 import dynet as dy
 import numpy as np
@@ -185,6 +187,31 @@ def test_members_of_the_bidirectional_network():
     old = dy.BiRNNBuilder(num_layers=2, input_dim=3, hidden_dim=4, model=m,
                           rnn_builder_factory=dy.LSTMBuilder)  # fmt: skip
     assert [len(layer) for layer in old.builder_layers] == [2, 2]
+
+
+def test_options_go_to_the_builders(tmp_path):
+    m = dy.ParameterCollection()
+    settings = {"ln_lstm": False, "forget_bias": 0.25}
+    builder = dy.BiRNNBuilder(2, 3, 8, m, dy.VanillaLSTMBuilder, **settings)
+    assert [one.spec[3:] for pair in builder.builder_layers for one in pair] == [(False, 0.25)] * 4
+    assert builder.spec == (2, 3, 8, dy.VanillaLSTMBuilder, None, settings)
+    xs = [x.npvalue() for x in inputs(3)]
+
+    def outputs(one: dy.BiRNNBuilder) -> list[list[float]]:
+        dy.renew_cg()
+        return [y.npvalue().tolist() for y in one.transduce([dy.inputVector(x) for x in xs])]
+
+    dy.save(str(tmp_path / "model"), [builder])
+    (loaded,) = dy.load(str(tmp_path / "model"), dy.ParameterCollection())
+    for other in (loaded, copy.deepcopy(builder)):
+        assert other.spec == builder.spec
+        assert outputs(other) == outputs(builder)
+    gru = dy.BiRNNBuilder(1, 3, 8, m, dy.GRUBuilder, reset_after=True)
+    assert gru.builder_layers[0][1].spec == (1, 3, 4, True)
+    with pytest.raises(dy.ValueError, match="option forget_bias with builder_layers"):
+        dy.BiRNNBuilder(1, 3, 8, m, None, gru.builder_layers, forget_bias=1.0)
+    with pytest.raises(TypeError, match="forget_bias"):
+        dy.BiRNNBuilder(1, 3, 8, m, dy.GRUBuilder, forget_bias=1.0)
 
 
 def test_stacked_states():

@@ -66,6 +66,13 @@ def test_we_read_what_the_package_writes(tmp_path):
     assert loader.names() == sorted(want)
     assert loader.shape("/enc/T") == (2, 3, 4)
     assert "/W" in loader and "/V" not in loader
+    assert loader.keys() == loader.names()
+    for name, values in want.items():
+        array = loader.array(name)
+        np.testing.assert_array_equal(array, values)
+        assert array.shape == values.shape and array.flags.c_contiguous and array.flags.writeable
+    with pytest.raises(dy.IoError, match="no tensor named '/V'"):
+        loader.array("/V")
     n = dy.ParameterCollection()
     w = n.load_param(file, "/W")
     np.testing.assert_array_equal(w.as_array(), want["/W"])

@@ -33,7 +33,7 @@ def test_signatures():
     assert bound.parameters["scale"].default == 1.0
     assert next(iter(inspect.signature(dy.ParameterCollection.add_parameters).parameters)) == "self"
     assert list(inspect.signature(dy.GRUBuilder).parameters) == [
-        "layers", "input_dim", "hidden_dim", "model",
+        "layers", "input_dim", "hidden_dim", "model", "reset_after",
     ]  # fmt: skip
     assert "epochs" in inspect.signature(dy.fit).parameters
 

@@ -13,6 +13,7 @@ import dynet as dy
 import numpy as np
 import pytest
 from torch_layers import (
+    GATES,
     apart,
     attended,
     attention,
@@ -39,7 +40,7 @@ BOUND = 1e-6
 
 RECURRENT = [
     (kind, layers, is_both)
-    for kind in ("LSTM", "RNN")
+    for kind in ("LSTM", "GRU", "RNN")
     for layers, is_both in ((1, False), (3, False), (1, True), (3, True))
 ]
 STACKS = [(p, g, d) for p in (True, False) for g in (True, False) for d in (True, False)]
@@ -72,12 +73,12 @@ def check_way_back(builder, w, suffix="bias_hh"):
 
 @pytest.mark.parametrize("kind, layers, is_both", RECURRENT)
 def test_recurrent(kind, layers, is_both):
-    w = state(recurrent_shapes(3, 4, layers, is_both, 4 if kind == "LSTM" else 1))
+    w = state(recurrent_shapes(3, 4, layers, is_both, GATES[kind]))
     builder, xs = made(kind, 3, 4, layers, is_both), numbers(5, 3)
     assert sorted(dy.from_torch(builder, w)) == sorted(w)
     want = recurrent(xs, double(w), layers, is_both, kind)
     assert apart(outputs(builder, xs), want) < BOUND
-    back = check_way_back(builder, w)
+    back = dy.to_torch(builder) if kind == "GRU" else check_way_back(builder, w)
     assert apart(recurrent(xs, double(back), layers, is_both, kind), want) < BOUND
 
 

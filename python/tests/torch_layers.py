@@ -30,16 +30,21 @@ def softmax(x):
 
 
 def one_direction(xs, w, end, kind):
-    """nn.LSTM and nn.RNN, one layer: outputs of all steps."""
+    """nn.LSTM, nn.GRU and nn.RNN, one layer: outputs of all steps."""
     hidden = w["weight_hh_" + end].shape[1]
     h, c, outputs = np.zeros(hidden), np.zeros(hidden), []
     for x in xs:
-        z = w["weight_ih_" + end] @ x + w.get("bias_ih_" + end, 0)
-        z = z + w["weight_hh_" + end] @ h + w.get("bias_hh_" + end, 0)
+        of_x = w["weight_ih_" + end] @ x + w.get("bias_ih_" + end, 0)
+        of_h = w["weight_hh_" + end] @ h + w.get("bias_hh_" + end, 0)
+        z = of_x + of_h
         if kind == "LSTM":
             i, f, g, o = np.split(z, 4)
             c = logistic(f) * c + logistic(i) * np.tanh(g)
             h = logistic(o) * np.tanh(c)
+        elif kind == "GRU":
+            r, keep, _ = map(logistic, np.split(z, 3))
+            n = np.tanh(of_x[2 * hidden :] + r * of_h[2 * hidden :])
+            h = (1 - keep) * n + keep * h
         else:
             h = np.tanh(z)
         outputs.append(h)
@@ -148,7 +153,14 @@ def stack_shapes(layers, size, hidden, pre_norm, is_decoder=False):
 
 # ---- builders ------------------------------------------------------------------------------------
 
-BUILDERS = {"LSTM": dy.VanillaLSTMBuilder, "RNN": dy.SimpleRNNBuilder}
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+
+
+def gru(layers, inputs, hidden, m):
+    return dy.GRUBuilder(layers, inputs, hidden, m, reset_after=True)
+
+
+BUILDERS = {"LSTM": dy.VanillaLSTMBuilder, "GRU": gru, "RNN": dy.SimpleRNNBuilder}
 
 
 def made(kind, inputs, hidden, layers, is_both):

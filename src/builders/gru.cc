@@ -1,7 +1,9 @@
 #include "dynet/gru.h"
 
+#include <array>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "dynet/ext/add_node.h"
 
@@ -11,18 +13,21 @@
 namespace dynet {
 
 namespace {
-enum { kX2z, kH2z, kBz, kX2r, kH2r, kBr, kX2h, kH2h, kBh };
+enum { kX2z, kH2z, kBz, kX2r, kH2r, kBr, kX2h, kH2h, kBh, kBc };
 }  // namespace
 
 GRUBuilder::GRUBuilder(unsigned layer_count, unsigned input_size, unsigned hidden_dim,
-                       ParameterCollection& model)
-    : LayeredRNNBuilder(layer_count, input_size, hidden_dim) {
+                       ParameterCollection& model, bool resets_after)
+    : LayeredRNNBuilder(layer_count, input_size, hidden_dim), reset_after(resets_after) {
   local_model = model.add_subcollection("gru-builder");
   for (unsigned layer = 0; layer < layers; ++layer) {
     std::vector<Parameter> ps;
     for (int gate = 0; gate < 3; ++gate) {  // z, r, candidate
       ps.push_back(local_model.add_parameters({hid, layer == 0 ? input_dim : hid}));
       ps.push_back(local_model.add_parameters({hid, hid}));
+      ps.push_back(local_model.add_parameters({hid}, ParameterInitConst(0.0F)));
+    }
+    if (reset_after) {
       ps.push_back(local_model.add_parameters({hid}, ParameterInitConst(0.0F)));
     }
     params.push_back(std::move(ps));
@@ -44,6 +49,9 @@ LayeredRNNBuilder::LayerState GRUBuilder::add_layer(unsigned layer, const Expres
                                                     const LayerState* before) {
   const std::vector<Expression>& vars = param_vars[layer];
   const Expression none;
+  if (reset_after) {
+    return {none, add_reset_after(layer, x, before)};
+  }
   if (before == nullptr) {
     Expression list[] = {vars[kBz], vars[kBh], vars[kX2z], vars[kX2h], x};
     const auto [z, candidate] = builders::gate_products<2>(list, user_where);
@@ -56,6 +64,29 @@ LayeredRNNBuilder::LayerState GRUBuilder::add_layer(unsigned layer, const Expres
                              vars[kH2z], vars[kH2r], old,        vars[kH2h],  //
                              vars[kX2z], vars[kX2r], vars[kX2h], x};
   return {none, ext::add_node(builders::GruCell{}, std::span<const Expression>(list), user_where)};
+}
+
+/// The last gate is the product that the reset gate multiplies. Without a state it is the bias.
+Expression GRUBuilder::add_reset_after(unsigned layer, const Expression& x,
+                                       const LayerState* before) const {
+  const std::vector<Expression>& vars = param_vars[layer];
+  const Expression none;
+  std::array<Expression, 4> gates;
+  if (before == nullptr) {
+    Expression list[] = {vars[kBz],  vars[kBr],  vars[kBh],  //
+                         vars[kX2z], vars[kX2r], vars[kX2h], x};
+    const auto [z, r, candidate] = builders::gate_products<3>(list, user_where);
+    gates = {z, r, candidate, vars[kBc]};
+  } else {
+    Expression list[] = {vars[kBz],  vars[kBr],  vars[kBh],  vars[kBc],      //
+                         vars[kX2z], vars[kX2r], vars[kX2h], none,       x,  //
+                         vars[kH2z], vars[kH2r], none,       vars[kH2h], before->h};
+    gates = builders::gate_products<4>(list, user_where);
+  }
+  const auto& [z, r, candidate, product] = gates;
+  const Expression kept = gated_sum(r, product, none, none, user_where);
+  return coupled_lstm_c(z, sum({candidate, kept}, user_where), before == nullptr ? none : before->h,
+                        user_where);
 }
 
 }  // namespace dynet

@@ -53,6 +53,13 @@ inline std::vector<Dim> coupled_shapes(unsigned in, unsigned peephole) {
 }
 inline std::vector<Dim> standard_shapes(unsigned in) { return {{16, in}, {16, 4}, {16}}; }
 
+/// A gated recurrent unit as PyTorch has it.
+struct ResetAfterGru : public GRUBuilder {
+  ResetAfterGru() = default;
+  ResetAfterGru(unsigned count, unsigned in, unsigned hidden, ParameterCollection& model)
+      : GRUBuilder(count, in, hidden, model, true) {}
+};
+
 inline std::vector<Kind> kinds() {
   using Shapes = std::vector<Dim>;
   return {
@@ -63,6 +70,11 @@ inline std::vector<Kind> kinds() {
                          return Shapes{{4, in}, {4, 4},  {4},    {4, in}, {4, 4},
                                        {4},     {4, in}, {4, 4}, {4}};
                        }),
+      kind<ResetAfterGru>("GruResetAfter", "gru-builder",
+                          [](unsigned in) {
+                            return Shapes{{4, in}, {4, 4},  {4},    {4, in}, {4, 4},
+                                          {4},     {4, in}, {4, 4}, {4},     {4}};
+                          }),
       kind<VanillaLSTMBuilder>("Vanilla", "vanilla-lstm-builder", standard_shapes),
       kind<SparseLSTMBuilder>(
           "Sparse", "vanilla-lstm-builder",

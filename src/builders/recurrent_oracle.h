@@ -89,7 +89,14 @@ inline LayerNumbers layer_step(const GRUBuilder& b, std::size_t layer, const Num
     old = before->h;
     z = affine(z, {{&p[1], old}});
     const Numbers r = map(affine(numbers_of(p[5]), {{&p[3], x}, {&p[4], old}}), sigma);
-    a = affine(a, {{&p[7], times(r, old)}});
+    a = b.reset_after ? a : affine(a, {{&p[7], times(r, old)}});
+  }
+  if (b.reset_after) {
+    const Numbers r = map(affine(numbers_of(p[5]), {{&p[3], x}, {&p[4], old}}), sigma);
+    const Numbers kept = times(r, affine(numbers_of(p[9]), {{&p[7], old}}));
+    for (std::size_t k = 0; k < b.hid; ++k) {
+      a[k] += kept[k];
+    }
   }
   LayerNumbers now;
   for (std::size_t k = 0; k < b.hid; ++k) {

@@ -198,6 +198,7 @@ void add_recurrent_kinds(std::vector<PartKind>& kinds) {
   kinds.push_back(recurrent<SimpleRNNBuilder>("SimpleRNNBuilder"));
   kinds.push_back(recurrent<SimpleRNNBuilder>("SimpleRNNBuilder with lags", true));
   kinds.push_back(recurrent<GRUBuilder>("GRUBuilder"));
+  kinds.push_back(recurrent<GRUBuilder>("GRUBuilder, reset after", true));
   kinds.push_back(recurrent<VanillaLSTMBuilder>("VanillaLSTMBuilder"));
   kinds.push_back(recurrent<VanillaLSTMBuilder>("VanillaLSTMBuilder, normalised", true));
   kinds.push_back(recurrent<SparseLSTMBuilder>("SparseLSTMBuilder"));
