@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import doctest
 import importlib
+import itertools
 import pathlib
 import random
+import re
 import subprocess
 import sys
 
 import dynet as dy
+import numpy as np
 import pytest
-from dynet.programs import _edits, _features, _options, _training, main
+from dynet.programs import _edits, _features, _options, _training, _trees, main
 
 TREEBANK = pathlib.Path(__file__).parents[2].parent / "shared" / "data" / "ud"
 
@@ -308,3 +311,90 @@ def test_the_reader_of_the_output_may_leave(files, model):
         ["bash", "-c", "set -o pipefail; " + command], capture_output=True, text=True
     )
     assert done.stdout == "# sent_id = 0\n" and done.stderr == ""
+
+
+# ---- a parser ------------------------------------------------------------------------------------
+
+
+def trees_of(n):
+    """All lists of heads of n words that are trees with one word at the root."""
+    for heads in itertools.product(range(n + 1), repeat=n):
+        if heads.count(0) == 1:
+            reached = {0}
+            for _ in range(n):
+                reached |= {d for d, h in enumerate(heads, 1) if h in reached}
+            if len(reached) == n + 1:
+                yield heads
+
+
+def test_the_best_of_all_trees():
+    assert [len(list(trees_of(n))) for n in (1, 2, 3, 4)] == [1, 2, 9, 64]
+    drawn = np.random.default_rng(3)
+    for n in (1, 2, 3, 4, 5):
+        trees = list(trees_of(n))
+        for i in range(60):
+            scores = drawn.normal(size=(n + 1, n + 1)) * (100 if i % 2 else 1)
+            if i % 3 == 0:
+                scores[0] += 3  # many words like the root
+            totals = [sum(scores[h, d] for d, h in enumerate(tree, 1)) for tree in trees]
+            found = _trees.best_tree(scores)
+            assert tuple(found) in trees
+            total = sum(scores[h, d] for d, h in enumerate(found, 1))
+            assert total == pytest.approx(max(totals), rel=1e-9)
+
+
+def test_a_cycle_of_many_words_ends():
+    n = 200
+    scores = np.zeros((n + 1, n + 1))
+    scores[2:, 1] = 1
+    scores[np.arange(1, n), np.arange(2, n + 1)] = 5
+    scores[n, 1] = 9
+    heads = _trees.best_tree(scores)
+    assert heads.count(0) == 1 and sum(scores[h, d] for d, h in enumerate(heads, 1)) == 9 + 5 * (
+        n - 2
+    )
+
+
+@pytest.fixture(scope="module")
+def parser(files):
+    names = [f"--{name}={files / name}.conllu" for name in ("train", "dev")]
+    options = [*SMALL, "--epochs=4"]
+    assert main(["train", "parser", *names, f"--output={files / 'parser'}", *options]) == 0
+    return str(files / "parser.safetensors")
+
+
+def test_a_parser_learns(files, parser, model, capsys):
+    gold = (files / "dev.conllu").read_text()
+    flat = untagged(gold).replace("\tdep\t", "\t_\t")
+    (files / "flat.conllu").write_text("1\tx\t_\t_\t_\t_\t_\t_\t_\t_\n\n" + flat)
+    assert main(["parse", parser, str(files / "flat.conllu")]) == 0
+    first, _, rest = capsys.readouterr().out.partition("\n\n")
+    assert rest == gold and first.split("\t")[6:8] == ["0", "dep"]
+    assert main(["evaluate", parser, str(files / "dev.conllu")]) == 0
+    table = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines()}
+    assert table.pop("precision") and set(table.values()) == {"100.00"}
+    assert {"UPOS", "Lemmas", "UAS", "LAS", "CLAS"} < set(table)
+    assert main(["parse", str(model), str(files / "flat.conllu")]) == 2
+    assert "has a tagger; want a model of `dynet train parser`" in capsys.readouterr().err
+
+
+def test_relations_are_scored_by_word_and_head(files, parser):
+    from dynet.programs._jobs import _load
+
+    model = _load(parser)
+    dy.renew_cg()
+    read = model.read(model.states(model.rows(["The", "dog", "barks"])))
+    first, second = (model.relation_scores(read, h).npvalue() for h in ([2, 3, 0], [3, 3, 0]))
+    assert (first[:, 0] != second[:, 0]).all() and np.array_equal(first[:, 1:], second[:, 1:])
+
+
+def test_a_parser_wants_heads(files, tmp_path, capsys):
+    bad = (files / "train.conllu").read_text().replace("\t0\tdep", "\t_\tdep", 1)
+    (tmp_path / "bad.conllu").write_text(bad)
+    command = ["train", "parser", f"--train={tmp_path / 'bad.conllu'}"]
+    assert main([*command, f"--output={tmp_path / 'm'}"]) == 2
+    errors = capsys.readouterr().err
+    assert re.search(
+        r"bad\.conllu: sentence 1: word 3 \('\w+'\) has no head; want a number", errors
+    )
+    assert not (tmp_path / "m.safetensors").exists()

@@ -12,6 +12,7 @@ from dynet import load, save
 from dynet.metrics import ConlluScores
 from dynet.text import with_columns
 
+from ._parser import Parser
 from ._tagger import Tagger
 from ._training import columns_of, model_file
 from ._training import train as run_training
@@ -23,21 +24,28 @@ if TYPE_CHECKING:
 
     from _dynet import ConlluSentence
 
-#: Columns of `ConlluScores` that a tagger fills.
-TAGS = ("UPOS", "XPOS", "UFeats", "Lemmas")
+    from ._tagger import Answers
+
+#: Columns of `ConlluScores` that a tagger fills, and that a parser fills.
+TAGS = ("UPOS", "XPOS", "UFeats", "AllTags", "Lemmas")
+TREES = (*TAGS, "UAS", "LAS", "CLAS")
 
 
 def train(options: argparse.Namespace) -> None:
-    """``dynet train tagger``."""
+    """``dynet train tagger``, ``dynet train parser``."""
     output = model_file(options.output)
     folder = os.path.dirname(output) or "."
     if not os.path.isdir(folder):
         raise _dynet.IoError(f"--output: there is no folder '{folder}'")
     sentences = _sentences(options.train)
     dev = _sentences(options.dev) if options.dev is not None else []
+    if options.kind == "parser":
+        _require_heads(options.train, sentences)
+        _require_heads(options.dev, dev)
     _dynet.reset_random_seed(options.seed)
     model = _dynet.ParameterCollection()
-    tagger = Tagger.for_data(model, sentences, options.size, options.dropout)
+    kind = Parser if options.kind == "parser" else Tagger
+    tagger = kind.for_data(model, sentences, options.size, options.dropout)
     words = sum(len(s.words) for s in sentences)
     print(
         f"{len(sentences)} sentences of {words} words; {model.parameter_count()} parameters",
@@ -46,7 +54,7 @@ def train(options: argparse.Namespace) -> None:
     examples = [tagger.example(s) for s in sentences]
 
     def score() -> dict[str, float]:
-        return columns_of(_scores(tagger, dev), TAGS)
+        return columns_of(_scores(tagger, dev), _filled(tagger))
 
     run_training(options, model, tagger.loss, examples, score if dev else None)
     save(output, [tagger])
@@ -55,8 +63,29 @@ def train(options: argparse.Namespace) -> None:
 
 def tag(options: argparse.Namespace) -> None:
     """``dynet tag``: the file with the columns that the model fills."""
-    tagger = _load(options.model)
-    texts = tagger.write(_dynet.ConlluReader(options.file))
+    _answer(options, _load(options.model))
+
+
+def parse(options: argparse.Namespace) -> None:
+    """``dynet parse``: the same, by a parser."""
+    model = _load(options.model)
+    if not isinstance(model, Parser):
+        raise _dynet.IoError(f"{options.model}: has a tagger; want a model of `dynet train parser`")
+    _answer(options, model)
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    """``dynet evaluate``: a table."""
+    model, sentences = _load(options.model), _sentences(options.file)
+    if isinstance(model, Parser):
+        _require_heads(options.file, sentences)
+    lines = str(_scores(model, sentences)).splitlines()
+    wanted = _filled(model)
+    print("\n".join([lines[0], *(line for line in lines if line.split()[0] in wanted)]))
+
+
+def _answer(options: argparse.Namespace, model: Tagger) -> None:
+    texts = model.write(_dynet.ConlluReader(options.file))
     if options.output is None:
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
         sys.stdout.writelines(texts)
@@ -64,21 +93,26 @@ def tag(options: argparse.Namespace) -> None:
         _write(options.output, texts)
 
 
-def evaluate(options: argparse.Namespace) -> None:
-    """``dynet evaluate``: a table."""
-    tagger = _load(options.model)
-    scores = _scores(tagger, _sentences(options.file))
-    lines = str(scores).splitlines()
-    wanted = ("UPOS", "XPOS", "UFeats", "AllTags", "Lemmas")
-    print("\n".join([lines[0], *(line for line in lines if line.split()[0] in wanted)]))
+def _filled(model: Tagger) -> tuple[str, ...]:
+    return TREES if isinstance(model, Parser) else TAGS
 
 
 def _sentences(file: str) -> list[ConlluSentence]:
-    """The sentences with words. IoError for a file without any."""
-    found = [s for s in _dynet.ConlluReader(file) if s.words]
+    """All sentences. IoError for a file without any."""
+    found = list(_dynet.ConlluReader(file))
     if not found:
         raise _dynet.IoError(f"{file}:1: there are no sentences; want CoNLL-U")
     return found
+
+
+def _require_heads(file: str, sentences: list[ConlluSentence]) -> None:
+    for number, sentence in enumerate(sentences, 1):
+        for word in sentence.words:
+            if word.head is None:
+                raise _dynet.IoError(
+                    f"{file}: sentence {number}: word {word.id} ({word.form!r}) has no head; want "
+                    "a number, or 0"
+                )
 
 
 def _load(name: str) -> Tagger:
@@ -92,15 +126,20 @@ def _load(name: str) -> Tagger:
     return found[0]
 
 
-def _scores(tagger: Tagger, sentences: list[ConlluSentence]) -> ConlluScores:
-    """The scores of answers. Heads do not count: a treebank of tags has none."""
+def _scores(model: Tagger, sentences: list[ConlluSentence]) -> ConlluScores:
+    """The scores of answers. Heads do not count for a tagger, whose treebanks may have none."""
     scores = ConlluScores()
     with tempfile.TemporaryDirectory() as folder:
         files = [os.path.join(folder, name) for name in ("gold", "answered")]
-        for file, answered in zip(files, (((s, {}) for s in sentences), tagger.tag(sentences))):
-            _write(file, (with_columns(s, **a, head=[0] * len(s.words)) for s, a in answered))
+        for file, answered in zip(files, (((s, {}) for s in sentences), model.tag(sentences))):
+            _write(file, (_flat(model, s, answers) for s, answers in answered))
         scores.add(*files)
     return scores
+
+
+def _flat(model: Tagger, sentence: ConlluSentence, answers: Answers) -> str:
+    heads = {} if isinstance(model, Parser) else {"head": ["0"] * len(sentence.words)}
+    return with_columns(sentence, **answers, **heads)
 
 
 def _write(name: str, texts: Iterable[str]) -> None:

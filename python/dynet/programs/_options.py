@@ -56,16 +56,22 @@ def make_parser() -> tuple[_Parser, _Parser]:
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     train = commands.add_parser("train", help="train a model on a treebank", allow_abbrev=False)
-    train.add_argument("kind", choices=["tagger"], help="tagger: UPOS, XPOS, features, lemmas")
+    train.add_argument(
+        "kind",
+        choices=["tagger", "parser"],
+        help="tagger: UPOS, XPOS, features, lemmas; parser: these, heads and relations",
+    )
     _add_training(train)
     tag = commands.add_parser("tag", help="tag the words of a file", allow_abbrev=False)
     evaluate = commands.add_parser(
         "evaluate", help="compare a model's answers with a file", allow_abbrev=False
     )
-    for command in (tag, evaluate):
+    parse = commands.add_parser("parse", help="parse the words of a file", allow_abbrev=False)
+    for command in (tag, parse, evaluate):
         command.add_argument("model", help="a file that `dynet train` wrote")
         command.add_argument("file", help="sentences in CoNLL-U")
-    tag.add_argument("--output", metavar="FILE", help="for the sentences (standard output)")
+    for command in (tag, parse):
+        command.add_argument("--output", metavar="FILE", help="for the sentences (standard output)")
     return parser, train
 
 

@@ -52,12 +52,12 @@ class Tagger:
         self,
         model: ParameterCollection,
         words: Features,
-        answers: list[Vocabulary],
+        known: list[Vocabulary],
         size: int = 200,
         embedding: int = 32,
         dropout: float = 0.33,
     ) -> None:
-        self.words, self.answers = words, answers
+        self.words, self.known = words, known
         self.size, self.embedding, self.dropout = size, embedding, dropout
         self.pc = model.add_subcollection("tagger")
         self.width = embedding * len(words.slots)
@@ -68,7 +68,7 @@ class Tagger:
                 self.pc.add_parameters((len(some), 2 * size), name=f"{column}-W"),
                 self.pc.add_parameters(len(some), init=0, name=f"{column}-b"),
             )
-            for column, some in zip(COLUMNS, answers)
+            for column, some in zip(COLUMNS, known)
         ]
         self._rows: dict[str, list[int]] = {}  # of forms seen before
 
@@ -76,18 +76,22 @@ class Tagger:
     def for_data(
         cls, model: ParameterCollection, sentences: list[ConlluSentence], size: int, dropout: float
     ) -> Tagger:
-        """A tagger for the forms and the answers of a training set."""
+        """A model for the forms and the answers of a training set."""
         forms = Features(w.form for s in sentences for w in s.words)
+        return cls(model, forms, cls.known_of(sentences), size, dropout=dropout)
+
+    @classmethod
+    def known_of(cls, sentences: list[ConlluSentence]) -> list[Vocabulary]:
+        """The answers of each column."""
         seen = [answers_of(s) for s in sentences]
-        answers = [
+        return [
             Vocabulary.from_counts(chain.from_iterable(one[column] for one in seen), unknown=None)
             for column in COLUMNS
         ]
-        return cls(model, forms, answers, size, dropout=dropout)
 
     @property
     def spec(self) -> tuple[object, ...]:
-        return (self.words, self.answers, self.size, self.embedding, self.dropout)
+        return (self.words, self.known, self.size, self.embedding, self.dropout)
 
     @classmethod
     def from_spec(cls, spec: tuple[object, ...], model: ParameterCollection) -> Tagger:
@@ -106,26 +110,35 @@ class Tagger:
 
     def example(self, sentence: ConlluSentence) -> Example:
         answers = answers_of(sentence)
-        labels = [some.ids(answers[column]) for column, some in zip(COLUMNS, self.answers)]
+        labels = [some.ids(answers[column]) for column, some in zip(COLUMNS, self.known)]
         return Example(self.rows([w.form for w in sentence.words]), labels)
 
-    def scores(self, rows: list[list[int]], dropout: float = 0.0) -> list[Expression]:
-        """For each column the scores of all answers, a batch with an example for each word."""
+    def states(self, rows: list[list[int]], dropout: float = 0.0) -> list[Expression]:
+        """The outputs of both LSTMs at each word."""
         looked_up = _dynet.lookup_batch(self.table, list(chain.from_iterable(rows)))
         xs = _dynet.reshape(looked_up, (self.width,), len(rows))
         if dropout:
             xs = _dynet.dropout(xs, dropout)
-        words = [_dynet.pick_batch_elem(xs, i) for i in range(len(rows))]
-        hs = _dynet.concatenate_to_batch(self.reader.transduce(words))
+        return self.reader.transduce([_dynet.pick_batch_elem(xs, i) for i in range(len(rows))])
+
+    def scores(self, states: list[Expression], dropout: float = 0.0) -> list[Expression]:
+        """For each column the scores of all answers, a batch with an example for each word."""
+        hs = _dynet.concatenate_to_batch(states)
         if dropout:
             hs = _dynet.dropout(hs, dropout)
         return [_dynet.affine_transform([b, W, hs]) for W, b in self.scorers]
 
     def loss(self, example: Example) -> Expression:
         """The mean over the words of the losses of all columns."""
-        scores = self.scores(example.rows, self.dropout)
-        losses = [_dynet.sequence_loss(s, some) for s, some in zip(scores, example.labels)]
-        return _dynet.esum(losses) * (1 / len(example.rows))
+        states = self.states(example.rows, self.dropout)
+        return self.columns_loss(states, example) * (1 / len(example.rows))
+
+    def columns_loss(self, states: list[Expression], example: Example) -> Expression:
+        """The sum over the words."""
+        scores = self.scores(states, self.dropout)
+        return _dynet.esum(
+            [_dynet.sequence_loss(s, some) for s, some in zip(scores, example.labels)]
+        )
 
     def tag(self, sentences: Iterable[ConlluSentence]) -> Iterator[tuple[ConlluSentence, Answers]]:
         """Sentences with the answers of each column."""
@@ -133,16 +146,19 @@ class Tagger:
         while group := list(islice(source, TOGETHER)):
             with _dynet.no_grad():
                 _dynet.renew_cg()
-                forms = [[w.form for w in s.words] for s in group]
-                scores = [self.scores(self.rows(some)) if some else [] for some in forms]
-                _dynet.forward(list(chain.from_iterable(scores)))
-                for sentence, some, columns in zip(group, forms, scores):
-                    yield sentence, self._answers(some, [s.npvalue() for s in columns])
+                answers = self.answers([[w.form for w in s.words] for s in group])
+            yield from zip(group, answers)
 
-    def _answers(self, forms: list[str], scores: list[np.ndarray]) -> Answers:
+    def answers(self, forms: list[list[str]]) -> list[Answers]:
+        """Of several sentences, computed together."""
+        scores = [self.scores(self.states(self.rows(some))) for some in forms]
+        _dynet.forward(list(chain.from_iterable(scores)))
+        return [self._answers(some, columns) for some, columns in zip(forms, scores)]
+
+    def _answers(self, forms: list[str], scores: list[Expression]) -> Answers:
         answers: Answers = {column: [] for column in COLUMNS}
-        for column, some, table in zip(COLUMNS, self.answers, scores):
-            by_word = table.reshape(len(some), len(forms)).T
+        for column, some, table in zip(COLUMNS, self.known, scores):
+            by_word = table.npvalue().reshape(len(some), len(forms)).T
             if column == "lemma":
                 answers[column] = [self._lemma(f, row) for f, row in zip(forms, by_word)]
             else:
@@ -151,7 +167,7 @@ class Tagger:
 
     def _lemma(self, form: str, scores: np.ndarray) -> str:
         """By the best edit that the form is long enough for."""
-        edits = self.answers[COLUMNS.index("lemma")]
+        edits = self.known[COLUMNS.index("lemma")]
         best = apply(edits.word(int(scores.argmax())), form)
         if best is None:
             lemmas = (apply(edits.word(int(i)), form) for i in (-scores).argsort())
