@@ -137,8 +137,8 @@ void bind_by_index(nb::module_& m) {
   auto c = nb::borrow<nb::class_<PyGraph>>(m.attr("ComputationGraph"));
   const auto node = [](const GraphPointer& graph, unsigned index) {
     if (index >= graph->cg.nodes.size()) {
-      throw IndexError("node " + std::to_string(index) + " of a graph of " +
-                       std::to_string(graph->cg.nodes.size()) + " nodes");
+      throw errors::IndexError("node " + std::to_string(index) + " of a graph of " +
+                               std::to_string(graph->cg.nodes.size()) + " nodes");
     }
     return Expression(&graph->cg, index);
   };
@@ -233,7 +233,8 @@ void bind_no_grad(nb::module_& m) {
            [](nb::handle self) {
              auto& it = nb::cast<NoGrad&>(self);
              if (!it.scopes.empty() && it.thread != std::this_thread::get_id()) {
-               throw UsageError("no_grad: another thread is in this scope; make one of its own");
+               throw errors::UsageError(
+                   "no_grad: another thread is in this scope; make one of its own");
              }
              it.scopes.push_back(std::make_unique<InferenceScope>());
              it.thread = std::this_thread::get_id();
@@ -241,7 +242,7 @@ void bind_no_grad(nb::module_& m) {
            })
       .def("__exit__", [](NoGrad& it, const nb::args&) {
         if (it.scopes.empty() || it.thread != std::this_thread::get_id()) {
-          throw UsageError("no_grad: left by a thread that did not enter it");
+          throw errors::UsageError("no_grad: left by a thread that did not enter it");
         }
         it.scopes.pop_back();
       });

@@ -36,7 +36,7 @@ template <class User>
 [[nodiscard]] const Dim& dim_of(const Expression& e, Where where, User user) {
   try {
     return e.dim();  // which looks at it anyway: nothing is asked twice where all is well
-  } catch (const StaleExpression&) {
+  } catch (const errors::StaleExpression&) {
     fail_stale(e, user(), where);
   }
 }
