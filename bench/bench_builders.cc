@@ -20,6 +20,7 @@
 #include "dynet/fast-lstm.h"
 #include "dynet/gru.h"
 #include "dynet/lstm.h"
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "report.h"

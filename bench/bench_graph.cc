@@ -8,6 +8,7 @@
 #include "dynet/expr.h"
 #include "dynet/model.h"
 #include "dynet/rnn.h"
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "api/graph_state.h"

@@ -178,7 +178,7 @@ double adam_seconds(std::size_t n) {
   const ext::Kernels& kernels = *get_device_manager()->get_global_device("CPU")->kernels;
   std::vector<float> w(n), g(n, 0.1F), m(n), v(n, 1.0F);
   void* const data[] = {w.data(), g.data(), m.data(), v.data()};
-  const updates::Adam step{1e-9, 0.9, 0.999, 1e-8, 1.0, 1.0};
+  const trainers::updates::Adam step{1e-9, 0.9, 0.999, 1e-8, 1.0, 1.0};
   return seconds_a_call(
       [&] { ext::run_update(kernels, step, data, static_cast<std::int64_t>(n)); });
 }

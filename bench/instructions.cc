@@ -16,6 +16,7 @@
 #include "dynet/init.h"
 #include "dynet/lstm.h"
 #include "dynet/model.h"
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "api/graph_state.h"

@@ -26,6 +26,7 @@
 #include "dynet/lstm.h"
 #include "dynet/sampled-softmax.h"
 #include "dynet/training.h"
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "testing/random.h"

@@ -248,29 +248,29 @@ TYPED_TEST(Scoring, Errors) {
   constexpr unsigned kDim = TypeParam::kQueryDim;
   auto& b = this->builder;
   const Expression keys = this->drawn({kKey, 3});
-  EXPECT_THROW(static_cast<void>(b.read(keys)), StateError);
+  EXPECT_THROW(static_cast<void>(b.read(keys)), errors::StateError);
   b.new_graph(this->cg);
   const AttentionMemory memory = b.read(keys);
   const Expression query = this->drawn({kDim});
   const std::size_t nodes = this->cg.nodes.size();
-  EXPECT_THROW(static_cast<void>(b.read(keys, std::vector<unsigned>{3, 3})), ValueError);
-  EXPECT_THROW(static_cast<void>(b.read(keys, std::vector<unsigned>{0})), ValueError);
-  EXPECT_THROW(static_cast<void>(b.read(keys, std::vector<unsigned>{4})), ValueError);
-  EXPECT_THROW(static_cast<void>(b.attend(query, AttentionMemory())), StateError);
+  EXPECT_THROW(static_cast<void>(b.read(keys, std::vector<unsigned>{3, 3})), errors::ValueError);
+  EXPECT_THROW(static_cast<void>(b.read(keys, std::vector<unsigned>{0})), errors::ValueError);
+  EXPECT_THROW(static_cast<void>(b.read(keys, std::vector<unsigned>{4})), errors::ValueError);
+  EXPECT_THROW(static_cast<void>(b.attend(query, AttentionMemory())), errors::StateError);
   EXPECT_EQ(this->cg.nodes.size(), nodes);
-  EXPECT_THROW(static_cast<void>(b.read(this->drawn({kKey + 1, 3}))), ShapeError);
-  EXPECT_THROW(static_cast<void>(b.read(keys, this->drawn({kKey, 2}))), ShapeError);
-  EXPECT_THROW(static_cast<void>(b.read(this->drawn({kKey, 0}))), ShapeError);
-  EXPECT_THROW(static_cast<void>(b.attend(this->drawn({kDim + 1}), memory)), ShapeError);
-  EXPECT_THROW(static_cast<void>(b.attend(this->drawn({kDim, 0}), memory)), ShapeError);
+  EXPECT_THROW(static_cast<void>(b.read(this->drawn({kKey + 1, 3}))), errors::ShapeError);
+  EXPECT_THROW(static_cast<void>(b.read(keys, this->drawn({kKey, 2}))), errors::ShapeError);
+  EXPECT_THROW(static_cast<void>(b.read(this->drawn({kKey, 0}))), errors::ShapeError);
+  EXPECT_THROW(static_cast<void>(b.attend(this->drawn({kDim + 1}), memory)), errors::ShapeError);
+  EXPECT_THROW(static_cast<void>(b.attend(this->drawn({kDim, 0}), memory)), errors::ShapeError);
   EXPECT_THROW(static_cast<void>(
                    b.attend(this->drawn(Dim({kDim}, 3)), b.read(this->drawn(Dim({kKey, 3}, 2))))),
-               ShapeError);
+               errors::ShapeError);
   ComputationGraph other;
-  EXPECT_THROW(static_cast<void>(b.attend(ones(other, {kDim}), memory)), GraphError);
-  EXPECT_THROW(static_cast<void>(b.read(ones(other, {kKey, 3}))), GraphError);
+  EXPECT_THROW(static_cast<void>(b.attend(ones(other, {kDim}), memory)), errors::GraphError);
+  EXPECT_THROW(static_cast<void>(b.read(ones(other, {kKey, 3}))), errors::GraphError);
   b.new_graph(other);
-  EXPECT_THROW(static_cast<void>(b.attend(ones(other, {kDim}), memory)), GraphError);
+  EXPECT_THROW(static_cast<void>(b.attend(ones(other, {kDim}), memory)), errors::GraphError);
   ParameterCollection another;
   typename TypeParam::Builder same = TypeParam::make(another);
   same.copy(b);
@@ -286,7 +286,7 @@ TEST(AttentionBuilders, ErrorsNameTheBuilderAndAllShapes) {
   const auto text_of = [](const std::function<void()>& f) {
     try {
       f();
-    } catch (const Error& e) {
+    } catch (const errors::Error& e) {
       return std::string(e.message());
     }
     return std::string();
@@ -301,8 +301,9 @@ TEST(AttentionBuilders, ErrorsNameTheBuilderAndAllShapes) {
       "MultiHeadAttentionBuilder: 4 heads of a dimension of 6; want a number that divides it");
   EXPECT_EQ(model.parameters_list()[0]->name, "/mlp-attention-builder/wk");
   EXPECT_EQ(model.parameters_list().size(), 4U) << "what throws makes no parameters";
-  EXPECT_THROW(MLPAttentionBuilder(2, 4, 6, model).copy(builder), ValueError);
-  EXPECT_THROW(DotAttentionBuilder(3, model).copy(DotAttentionBuilder(4, model)), ValueError);
+  EXPECT_THROW(MLPAttentionBuilder(2, 4, 6, model).copy(builder), errors::ValueError);
+  EXPECT_THROW(DotAttentionBuilder(3, model).copy(DotAttentionBuilder(4, model)),
+               errors::ValueError);
 }
 
 /// They are there to be assigned to.
@@ -311,7 +312,7 @@ TEST(AttentionBuilders, ThoseMadeByDefaultSaySo) {
   const auto text_of = [&](auto made) {
     try {
       made.new_graph(cg);
-    } catch (const StateError& e) {
+    } catch (const errors::StateError& e) {
       return std::string(e.message());
     }
     return std::string();
@@ -326,9 +327,11 @@ TEST(AttentionBuilders, ThoseMadeByDefaultSaySo) {
   EXPECT_EQ(text_of(TransformerEncoderBuilder()), wanted);
   EXPECT_EQ(text_of(TransformerDecoderBuilder()), wanted);
   const AttentionMemory none;
-  EXPECT_THROW(static_cast<void>(DotAttentionBuilder().attend(ones(cg, {1}), none)), StateError);
-  EXPECT_THROW(static_cast<void>(TransformerEncoderBuilder().encode(ones(cg, {1}))), StateError);
-  EXPECT_THROW(static_cast<void>(TransformerDecoderBuilder().start()), StateError);
+  EXPECT_THROW(static_cast<void>(DotAttentionBuilder().attend(ones(cg, {1}), none)),
+               errors::StateError);
+  EXPECT_THROW(static_cast<void>(TransformerEncoderBuilder().encode(ones(cg, {1}))),
+               errors::StateError);
+  EXPECT_THROW(static_cast<void>(TransformerDecoderBuilder().start()), errors::StateError);
   MLPAttentionBuilder later;
   ParameterCollection model;
   later = MLPAttentionBuilder(2, 4, 5, model);
@@ -396,7 +399,8 @@ TEST_F(MultiHead, FollowsTheFormula) {
                                tolerance::kMergedInDouble),
               "");
   }
-  EXPECT_THROW(static_cast<void>(builder.attend_causally(drawn({kDim, 3}), memory)), ShapeError);
+  EXPECT_THROW(static_cast<void>(builder.attend_causally(drawn({kDim, 3}), memory)),
+               errors::ShapeError);
 }
 
 TEST_F(MultiHead, AMemoryThatGrowsIsCausal) {
@@ -500,23 +504,27 @@ TEST_F(MultiHead, GradientsAgreeWithDifferences) {
 TEST_F(MultiHead, Errors) {
   builder.new_graph(cg);
   const AttentionMemory memory = builder.read(drawn(Dim({kKey, 3}, 2)), {3, 2});
-  EXPECT_THROW(static_cast<void>(builder.append(memory, drawn(Dim({kKey}, 2)))), ValueError);
-  EXPECT_THROW(static_cast<void>(builder.append(memory, drawn(Dim({kKey}, 3)))), ShapeError);
-  EXPECT_THROW(static_cast<void>(builder.append({}, drawn({kKey + 1}))), ShapeError);
+  EXPECT_THROW(static_cast<void>(builder.append(memory, drawn(Dim({kKey}, 2)))),
+               errors::ValueError);
+  EXPECT_THROW(static_cast<void>(builder.append(memory, drawn(Dim({kKey}, 3)))),
+               errors::ShapeError);
+  EXPECT_THROW(static_cast<void>(builder.append({}, drawn({kKey + 1}))), errors::ShapeError);
   for (const unsigned heads : {0U, 4U, 7U}) {
-    EXPECT_THROW(MultiHeadAttentionBuilder(kDim, heads, model), ValueError);
+    EXPECT_THROW(MultiHeadAttentionBuilder(kDim, heads, model), errors::ValueError);
   }
-  EXPECT_THROW(MultiHeadAttentionBuilder(0, 1, model), ValueError);
+  EXPECT_THROW(MultiHeadAttentionBuilder(0, 1, model), errors::ValueError);
   ComputationGraph other;
   builder.new_graph(other);
-  EXPECT_THROW(static_cast<void>(builder.append(memory, ones(other, Dim({kKey}, 2)))), GraphError);
+  EXPECT_THROW(static_cast<void>(builder.append(memory, ones(other, Dim({kKey}, 2)))),
+               errors::GraphError);
   MultiHeadAttentionBuilder two(kDim, 2, model, kKey);
-  EXPECT_THROW(two.copy(builder), ValueError);
+  EXPECT_THROW(two.copy(builder), errors::ValueError);
   MultiHeadAttentionBuilder same(kDim, kHeads, model, kKey);
   same.copy(builder);
   EXPECT_EQ(same.params()[7].p, builder.params()[7].p);
   cg.clear();
-  EXPECT_THROW(static_cast<void>(builder.append(memory, ones(other, {kKey}))), StaleExpression);
+  EXPECT_THROW(static_cast<void>(builder.append(memory, ones(other, {kKey}))),
+               errors::StaleExpression);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ TEST_F(Attention, SegmentsOfExamples) {
   EXPECT_EQ(value_of(y), (Floats{3, 2}));
   to[0] = 2;
   cg.invalidate();
-  EXPECT_THROW(static_cast<void>(y.value()), IndexError);
+  EXPECT_THROW(static_cast<void>(y.value()), errors::IndexError);
 }
 
 TEST_F(Attention, SegmentsAtTheirBounds) {
@@ -97,12 +97,12 @@ TEST_F(Attention, SegmentsAtTheirBounds) {
     const auto call = [&](const Expression& e, const Indices& to, unsigned segments, unsigned d) {
       return [=] { return function(e, to, segments, d, Where::here()); };
     };
-    refuses<IndexError>({call(x, {0, 1, 2}, 2, 1), call(x, {0, 1, kHuge}, 3, 1),
-                         call(x, {0, 0, 0}, 0, 1), call(x, {kHuge, 0, 0}, kHuge, 1)});
-    refuses<ShapeError>({call(x, {0, 1}, 3, 1), call(x, {0, 1, 2, 0}, 3, 1), call(x, {}, 3, 1),
-                         call(x, {0, 1, 2}, 3, 0), call(x, {0, 1, 2}, 3, 2),
-                         call(x, {0, 1, 2}, 3, kHuge), call(batch, {0, 1, 2, 0}, 3, 1),
-                         call(drawn({2, 0}), {}, 3, 1)});
+    refuses<errors::IndexError>({call(x, {0, 1, 2}, 2, 1), call(x, {0, 1, kHuge}, 3, 1),
+                                 call(x, {0, 0, 0}, 0, 1), call(x, {kHuge, 0, 0}, kHuge, 1)});
+    refuses<errors::ShapeError>({call(x, {0, 1}, 3, 1), call(x, {0, 1, 2, 0}, 3, 1),
+                                 call(x, {}, 3, 1), call(x, {0, 1, 2}, 3, 0),
+                                 call(x, {0, 1, 2}, 3, 2), call(x, {0, 1, 2}, 3, kHuge),
+                                 call(batch, {0, 1, 2, 0}, 3, 1), call(drawn({2, 0}), {}, 3, 1)});
     EXPECT_NO_THROW(static_cast<void>(call(x, {2, 2, 2}, 3, 1)().value()));
   }
 }
@@ -149,7 +149,7 @@ TEST_F(Attention, SeesKeysUpToTheLengthAndTheQuery) {
   expect_same(y, attention(q, k, v, {3}));
   lengths[0] = 5;
   cg.invalidate();
-  EXPECT_THROW(static_cast<void>(y.value()), IndexError);
+  EXPECT_THROW(static_cast<void>(y.value()), errors::IndexError);
 }
 
 /// Merged nodes keep their lengths.
@@ -207,14 +207,14 @@ TEST_F(Attention, AtItsBounds) {
   const Expression v = drawn({6, 5});
   const Expression box = drawn({2, 2, 3});
   const Expression two = drawn(Dim({4, 3}, 2));
-  refuses<ShapeError>({[&] { return attention(q, k, v, 0); }, [&] { return attention(q, k, v, 3); },
-                       [&] { return attention(q, k, v, 4); },
-                       [&] { return attention(q, k, v, kHuge); },
-                       [&] { return attention(q, v, k); }, [&] { return attention(q, k, q); },
-                       [&] { return attention(v, k, v); }, [&] { return attention(box, k, v); },
-                       [&] { return attention(two, k, v, {1, 2, 3}); },
-                       [&] { return attention(q, k, v, Indices{}); }});
-  refuses<IndexError>(
+  refuses<errors::ShapeError>(
+      {[&] { return attention(q, k, v, 0); }, [&] { return attention(q, k, v, 3); },
+       [&] { return attention(q, k, v, 4); }, [&] { return attention(q, k, v, kHuge); },
+       [&] { return attention(q, v, k); }, [&] { return attention(q, k, q); },
+       [&] { return attention(v, k, v); }, [&] { return attention(box, k, v); },
+       [&] { return attention(two, k, v, {1, 2, 3}); },
+       [&] { return attention(q, k, v, Indices{}); }});
+  refuses<errors::IndexError>(
       {[&] { return attention(q, k, v, {6}); }, [&] { return attention(q, k, v, {0, kHuge}); }});
   EXPECT_EQ(attention(q, k, v, 2).dim(), Dim({6, 3}));
   EXPECT_EQ(attention(q, k, v, {5, 0}).dim(), Dim({6, 3}, 2));
@@ -242,9 +242,9 @@ TEST_F(Attention, GatesOfSeveralInputsAndWithMasks) {
   expect_same(both, dropped);
   EXPECT_EQ(gradient_of_sum(mask_x, both), Floats(5, 0.0F)) << "masks get no gradient";
   EXPECT_NE(gradient_of_sum(a, both), Floats(2, 0.0F));
-  EXPECT_THROW(vanilla_lstm_gates_dropout(x, h, wx, wh, bias, mask_h, mask_h), ShapeError);
-  EXPECT_THROW(vanilla_lstm_gates_concat({}, h, wx, wh, bias), ValueError);
-  EXPECT_THROW(vanilla_lstm_gates_concat({a, b}, h, wx, wh, bias, -1.0F), ValueError);
+  EXPECT_THROW(vanilla_lstm_gates_dropout(x, h, wx, wh, bias, mask_h, mask_h), errors::ShapeError);
+  EXPECT_THROW(vanilla_lstm_gates_concat({}, h, wx, wh, bias), errors::ValueError);
+  EXPECT_THROW(vanilla_lstm_gates_concat({a, b}, h, wx, wh, bias, -1.0F), errors::ValueError);
 }
 
 }  // namespace

@@ -396,7 +396,7 @@ TYPED_TEST(Networks, CheckpointsGiveTheSameInBoundedMemory) {
   options.checkpoints = true;
   ComputationGraph bounded;
   if (!TypeParam::kCarries) {
-    EXPECT_THROW(this->search(bounded, options), UsageError);
+    EXPECT_THROW(this->search(bounded, options), errors::UsageError);
     return;
   }
   this->new_graph(bounded);
@@ -506,36 +506,37 @@ TEST(BeamErrors, SayWhatIsWrong) {
   };
   const Expression good = input(cg, {3}, {-1.0F, -1.0F, -1.0F});
   for (const BeamOptions& wrong : {options_of(0, 5), options_of(4, 0), options_of(4, 5, 0)}) {
-    EXPECT_THROW(with(good, wrong)(), ValueError);
+    EXPECT_THROW(with(good, wrong)(), errors::ValueError);
   }
   BeamOptions options = options_of(4, 5);
   options.prune = -1.0;
-  EXPECT_THROW(with(good, options)(), ValueError);
+  EXPECT_THROW(with(good, options)(), errors::ValueError);
   options = options_of(4, 5);
   options.length_norm = [](unsigned /*length*/) { return 0.0; };
-  EXPECT_THROW(with(good, options)(), ValueError);
+  EXPECT_THROW(with(good, options)(), errors::ValueError);
   options = options_of(4, 5);
-  EXPECT_THROW(with(good, options, 3)(), IndexError);
-  EXPECT_THROW(with(ones(cg, {3, 2}), options)(), ShapeError);
-  EXPECT_THROW(with(ones(cg, Dim({3}, 2)), options)(), ShapeError);
+  EXPECT_THROW(with(good, options, 3)(), errors::IndexError);
+  EXPECT_THROW(with(ones(cg, {3, 2}), options)(), errors::ShapeError);
+  EXPECT_THROW(with(ones(cg, Dim({3}, 2)), options)(), errors::ShapeError);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   try {
     with(input(cg, {3}, {-1.0F, -1.0F, nan}), options)();
     FAIL();
-  } catch (const NumericError& e) {
+  } catch (const errors::NumericError& e) {
     EXPECT_EQ(std::string(e.what()),
               "beam_search: the log-probability of word 2 after 0 words is NaN (hypothesis 0)");
   }
-  EXPECT_THROW(with(input(cg, {3}, {-1.0F, -1.0F, -std::log(0.0F)}), options)(), NumericError);
+  EXPECT_THROW(with(input(cg, {3}, {-1.0F, -1.0F, -std::log(0.0F)}), options)(),
+               errors::NumericError);
   for (const double alpha : {-1.0, std::nan(""), HUGE_VAL}) {
-    EXPECT_THROW(static_cast<void>(length_power(alpha)), ValueError);
-    EXPECT_THROW(static_cast<void>(length_wu(alpha)), ValueError);
+    EXPECT_THROW(static_cast<void>(length_power(alpha)), errors::ValueError);
+    EXPECT_THROW(static_cast<void>(length_wu(alpha)), errors::ValueError);
   }
   const auto growing = [&](unsigned state, unsigned word) {
     return std::make_pair(state, zeros(cg, {2 + word}));
   };
-  EXPECT_THROW(beam_search(cg, 0U, kBegin, kEnd, growing, options_of(4, 5, 9)), ShapeError);
-  EXPECT_THROW(with(Expression(), options)(), StaleExpression);
+  EXPECT_THROW(beam_search(cg, 0U, kBegin, kEnd, growing, options_of(4, 5, 9)), errors::ShapeError);
+  EXPECT_THROW(with(Expression(), options)(), errors::StaleExpression);
   EXPECT_NO_THROW(with(good, options)());
 }
 

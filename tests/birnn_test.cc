@@ -105,7 +105,7 @@ TYPED_TEST(BiRNN, SaysWhatItsBuildersSayByHand) {
   }
   EXPECT_TRUE(both.transduce({}).empty());
   EXPECT_TRUE(both.add_inputs({}).empty());
-  EXPECT_THROW(static_cast<void>(both.back()), StateError);  // there is no last place
+  EXPECT_THROW(static_cast<void>(both.back()), errors::StateError);  // there is no last place
 }
 
 TYPED_TEST(BiRNN, GradientsAgreeWithDifferences) {
@@ -166,7 +166,7 @@ TEST(BiRNNDropout, IsThatOfItsBuilders) {
   EXPECT_NE(output(), output());
   both.set_dropout(0.5F, 0.25F);
   EXPECT_EQ(both.builder_layers[1].backward.dropout_rate_h, 0.25F);
-  EXPECT_THROW(both.set_dropout(2.0F), ValueError);
+  EXPECT_THROW(both.set_dropout(2.0F), errors::ValueError);
   both.disable_dropout();
   EXPECT_EQ(output(), plain);
 }
@@ -195,9 +195,9 @@ TEST(BiRNNCopies, ShareParameters) {
   BiRNNBuilder<GRUBuilder> copied = one;
   EXPECT_EQ(output(one), output(copied));
   BiRNNBuilder<GRUBuilder> flat(1, 3, 4, model);
-  EXPECT_THROW(flat.copy(one), ValueError);
+  EXPECT_THROW(flat.copy(one), errors::ValueError);
   BiRNNBuilder<GRUBuilder> wide(2, 3, 6, model);
-  EXPECT_THROW(wide.copy(one), ValueError);
+  EXPECT_THROW(wide.copy(one), errors::ValueError);
 }
 
 /// The text of an error.
@@ -214,25 +214,26 @@ std::string mistake(const Function& function) {
 TEST(BiRNNMistakes, AreNamed) {
   using Both = BiRNNBuilder<GRUBuilder>;
   ParameterCollection model;
-  EXPECT_EQ(mistake<ValueError>([&] { Both(0, 3, 4, model); }),
+  EXPECT_EQ(mistake<errors::ValueError>([&] { Both(0, 3, 4, model); }),
             "BiRNNBuilder: 0 layers; want 1 or more");
-  EXPECT_EQ(mistake<ValueError>([&] { Both(1, 3, 5, model); }),
+  EXPECT_EQ(mistake<errors::ValueError>([&] { Both(1, 3, 5, model); }),
             "BiRNNBuilder: a hidden size of 5; want an even one");
   EXPECT_TRUE(model.parameters_list().empty());
   Both none;
   ComputationGraph cg;
   none.new_graph(cg);  // nothing to add
-  EXPECT_EQ(mistake<StateError>([&] { none.transduce({}); }),
+  EXPECT_EQ(mistake<errors::StateError>([&] { none.transduce({}); }),
             "BiRNNBuilder: transduce: the builder was made without layers");
-  EXPECT_EQ(mistake<StateError>([&] { static_cast<void>(none.back()); }),
+  EXPECT_EQ(mistake<errors::StateError>([&] { static_cast<void>(none.back()); }),
             "BiRNNBuilder: back: the builder was made without layers");
   Both both(1, 3, 4, model);
   const Expressions xs = inputs(cg, 2);
-  EXPECT_THROW(both.transduce(xs), StateError);
+  EXPECT_THROW(both.transduce(xs), errors::StateError);
   both.new_graph(cg);
   // An input of another size names the user's line, and the next sequence is as if it had not been.
   const auto want = values_of(both.transduce(xs));
-  const std::string wrong = mistake<ShapeError>([&] { both.transduce({xs[0], ones(cg, {2})}); });
+  const std::string wrong =
+      mistake<errors::ShapeError>([&] { both.transduce({xs[0], ones(cg, {2})}); });
   EXPECT_NE(wrong.find("birnn_test.cc"), std::string::npos) << wrong;
   EXPECT_EQ(values_of(both.transduce(xs)), want);
 }

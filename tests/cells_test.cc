@@ -374,7 +374,7 @@ TEST_F(Cells, ReadAColumnAsTheHiddenState) {
 
 TEST_F(Cells, RefuseWhatDoesNotFit) {
   const auto refuses = [&](auto cell, std::initializer_list<Dim> dims) {
-    EXPECT_THROW(node<decltype(cell)>(arguments(dims)), ShapeError);
+    EXPECT_THROW(node<decltype(cell)>(arguments(dims)), errors::ShapeError);
   };
   refuses(TanhCell{}, {b});
   refuses(TanhCell{}, {b, u});

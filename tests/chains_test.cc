@@ -241,29 +241,29 @@ TEST_P(Chains, RefusesWhatIsNoCrf) {
   const Expression no_steps = drawn({3, 0}, 1);
   const Expression no_tags = drawn({0, 3}, 1);
   const Expression nothing = drawn({0, 0}, 1);
-  refuses<ShapeError>({[&] { return crf_log_partition(e, v); },
-                       [&] { return crf_log_partition(e, large, {}, {}, {1, 2}); },
-                       [&] { return crf_log_partition(no_steps, a); },
-                       [&] { return crf_log_partition(no_tags, nothing); },
-                       [&] { return crf_log_partition(cube, a); },
-                       [&] { return crf_log_partition(e, a, v, four); },
-                       [&] { return crf_viterbi(e, v, {}, {}, {1, 2})[0]; },
-                       [&] { return crf_score(e, a, {0, 0, 0, 0, 0}); },
-                       [&] { return crf_score(e, a, Lists{{0, 0, 0, 0, 0}, {0}}); },
-                       [&] { return crf_score(e, wide, Tags{0}); }});
-  refuses<ShapeError>(
+  refuses<errors::ShapeError>({[&] { return crf_log_partition(e, v); },
+                               [&] { return crf_log_partition(e, large, {}, {}, {1, 2}); },
+                               [&] { return crf_log_partition(no_steps, a); },
+                               [&] { return crf_log_partition(no_tags, nothing); },
+                               [&] { return crf_log_partition(cube, a); },
+                               [&] { return crf_log_partition(e, a, v, four); },
+                               [&] { return crf_viterbi(e, v, {}, {}, {1, 2})[0]; },
+                               [&] { return crf_score(e, a, {0, 0, 0, 0, 0}); },
+                               [&] { return crf_score(e, a, Lists{{0, 0, 0, 0, 0}, {0}}); },
+                               [&] { return crf_score(e, wide, Tags{0}); }});
+  refuses<errors::ShapeError>(
       {[&] { return crf_log_partition(e, a, v); }, [&] { return crf_log_partition(e, a, {}, v); }});
-  refuses<IndexError>({[&] { return crf_score(e, a, {0, 3}); },
-                       [&] { return crf_score(e, a, {0, kMinusOne}); },
-                       [&] { return crf_score(e, a, Lists{{0}, {1, 3}}); },
-                       [&] { return crf_log_partition(e, a, {}, {}, {0, 4}); },
-                       [&] { return crf_log_partition(e, a, {}, {}, {4, 5}); },
-                       [&] { return crf_viterbi(e, a, {}, {}, {kMinusOne, 4})[0]; }});
-  refuses<ValueError>({[&] { return crf_log_partition(e, a, {}, {}, {4}); },
-                       [&] { return crf_score(e, a, Tags()); },
-                       [&] { return crf_score(e, a, Lists{{0}, {}}); },
-                       [&] { return crf_score(e, a, Lists{{0}, {1}, {2}}); },
-                       [&] { return crf_score(e, a, Lists()); }});
+  refuses<errors::IndexError>({[&] { return crf_score(e, a, {0, 3}); },
+                               [&] { return crf_score(e, a, {0, kMinusOne}); },
+                               [&] { return crf_score(e, a, Lists{{0}, {1, 3}}); },
+                               [&] { return crf_log_partition(e, a, {}, {}, {0, 4}); },
+                               [&] { return crf_log_partition(e, a, {}, {}, {4, 5}); },
+                               [&] { return crf_viterbi(e, a, {}, {}, {kMinusOne, 4})[0]; }});
+  refuses<errors::ValueError>({[&] { return crf_log_partition(e, a, {}, {}, {4}); },
+                               [&] { return crf_score(e, a, Tags()); },
+                               [&] { return crf_score(e, a, Lists{{0}, {}}); },
+                               [&] { return crf_score(e, a, Lists{{0}, {1}, {2}}); },
+                               [&] { return crf_score(e, a, Lists()); }});
   EXPECT_EQ(value_of(crf_log_partition(e, a, {}, {}, {4, 4})), value_of(crf_log_partition(e, a)));
   EXPECT_EQ(value_of(crf_score(e, a, {2, 0})).size(), 2U);
 }
@@ -281,10 +281,10 @@ TEST_P(Chains, AttributesAtTheirBounds) {
     const Tags given(tags.begin(), tags.begin() + static_cast<std::ptrdiff_t>(count));
     return ext::add_node(ops::CtcLoss{labels, blank}, e, ext::NodePayload::of(given));
   };
-  refuses<ShapeError>({[&] { return score(0, 0); }, [&] { return score(0, 1); },
-                       [&] { return score(5, 4); }, [&] { return score(kMinusOne, 1); },
-                       [&] { return ctc(0, 0, 0); }, [&] { return ctc(kMinusOne, 0, 1); },
-                       [&] { return ctc(1, 3, 1); }, [&] { return ctc(1, kMinusOne, 1); }});
+  refuses<errors::ShapeError>({[&] { return score(0, 0); }, [&] { return score(0, 1); },
+                               [&] { return score(5, 4); }, [&] { return score(kMinusOne, 1); },
+                               [&] { return ctc(0, 0, 0); }, [&] { return ctc(kMinusOne, 0, 1); },
+                               [&] { return ctc(1, 3, 1); }, [&] { return ctc(1, kMinusOne, 1); }});
   EXPECT_EQ(score(4, 4).dim(), Dim({1}));
   EXPECT_EQ(ctc(1, 2, 1).dim(), Dim({1}));
 }
@@ -305,7 +305,7 @@ TEST_P(Chains, SentencesOfOneLengthMerge) {
   const Tags two{2, 0};
   EXPECT_EQ(explain_batch(ctc_loss(x, one), ctc_loss(y, Tags{2, 2})), "equal keys");
   EXPECT_NE(explain_batch(ctc_loss(x, one), ctc_loss(y, Tags{2})), "equal keys");
-  EXPECT_THROW(static_cast<void>(ctc_loss(x, two)), ValueError);
+  EXPECT_THROW(static_cast<void>(ctc_loss(x, two)), errors::ValueError);
 }
 
 // ---- connectionist temporal classification
@@ -377,14 +377,14 @@ TEST_P(Chains, RefusesWhatIsNoCtc) {
   const Expression cube = drawn({3, 2, 2}, 1);
   const Expression no_steps = drawn({3, 0}, 1);
   const Expression no_classes = drawn({0, 3}, 1);
-  refuses<ShapeError>(
+  refuses<errors::ShapeError>(
       {[&] { return ctc_loss(cube, Tags{1}); }, [&] { return ctc_loss(no_steps, Tags{1}); },
        [&] { return ctc_loss(no_classes, Tags()); }, [&] { return ctc_loss(x, Tags{1}, {}, 3); },
        [&] { return ctc_loss(x, Tags{1}, {}, kMinusOne); }});
-  refuses<IndexError>(
+  refuses<errors::IndexError>(
       {[&] { return ctc_loss(x, Tags{3}); }, [&] { return ctc_loss(x, Tags{kMinusOne}); },
        [&] { return ctc_loss(x, Tags{1}, {4, 5}); }, [&] { return ctc_loss(x, Tags{1}, {0, 4}); }});
-  refuses<ValueError>(
+  refuses<errors::ValueError>(
       {[&] { return ctc_loss(x, Tags{0}); }, [&] { return ctc_loss(x, {1, 2}, {}, 2); },
        [&] { return ctc_loss(x, Tags{1}, {4}); }, [&] { return ctc_loss(x, Lists{{1}, {1}, {1}}); },
        [&] { return ctc_loss(x, Lists()); }});

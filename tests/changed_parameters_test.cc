@@ -14,6 +14,9 @@
 #include "dynet/expr.h"
 #include "dynet/inference.h"
 #include "dynet/io.h"
+#include "dynet/trainers/adamw.h"
+#include "dynet/trainers/lamb.h"
+#include "dynet/trainers/lion.h"
 #include "dynet/training.h"
 
 #include "api/graph_state.h"
@@ -261,7 +264,7 @@ TEST_P(Changed, WithOneLossAnotherBackwardIsRefused) {
   EXPECT_EQ(m.e.p->state().held.use_count(), 1);
   change();
   m.all.reset_gradient();
-  const std::string text = testing::text_of_error<GraphError>([&] { cg.backward(loss); });
+  const std::string text = testing::text_of_error<errors::GraphError>([&] { cg.backward(loss); });
   EXPECT_NE(text.find("was changed ("), std::string::npos) << text;
   EXPECT_NE(text.find("changed_parameters_test.cc"), std::string::npos) << text;
   EXPECT_EQ(m.gradients(), Floats(12, 0.0F));
@@ -279,7 +282,7 @@ TEST(ChangedParameters, TheErrorNamesTheParameterAndTheLines) {
   const std::string lines[] = {std::to_string(__LINE__ - 2), std::to_string(__LINE__ - 1)};
   cg.backward(z);
   trainer.update();
-  const std::string text = testing::text_of_error<GraphError>([&] { cg.backward(z); });
+  const std::string text = testing::text_of_error<errors::GraphError>([&] { cg.backward(z); });
   EXPECT_EQ(text.find("backward: /w was changed (update) since the graph computed with it"), 0)
       << text;
   for (const std::string& line : lines) {
@@ -380,7 +383,7 @@ TEST(ChangedParameters, WithoutMemoryForACopyTheBackwardIsRefused) {
   p.scale(2.0F);
   testing::FailingNew::armed = false;
   EXPECT_EQ(as_scalar(*p.values()), 6.0F);
-  testing::text_of_error<GraphError>([&] { cg.backward(z); });
+  testing::text_of_error<errors::GraphError>([&] { cg.backward(z); });
   cg.forward(z);
   cg.backward(z);
   EXPECT_EQ(as_scalar(p.get_storage().g), 12.0F);
@@ -448,7 +451,7 @@ TEST(ChangedParameters, GradientsInNodesAreRefused) {
   p.set_value({2.0F});
   EXPECT_EQ(as_scalar(dx.value()), 9.0F);
   const std::string text =
-      testing::text_of_error<GraphError>([&] { static_cast<void>(gradient(z, {x})); });
+      testing::text_of_error<errors::GraphError>([&] { static_cast<void>(gradient(z, {x})); });
   EXPECT_EQ(text.find("gradient: /w was changed (set_value)"), 0) << text;
   const Expression now = w * (w * x);
   EXPECT_EQ(as_scalar(gradient(now, {x})[0].value()), 4.0F);

@@ -157,16 +157,16 @@ TEST_F(CRF, WhatIsForbiddenHasNoProbability) {
   }
   const Expression scores = input(cg, {kTags, 3}, drawn(3));
   for (const Tags& tags : {Tags{2, 1}, Tags{1, 0, 1}, Tags{1, 0}, Tags{1, 2, 2}}) {
-    EXPECT_THROW(crf.neg_log_likelihood(scores, tags), ValueError);
+    EXPECT_THROW(crf.neg_log_likelihood(scores, tags), errors::ValueError);
   }
-  EXPECT_THROW(crf.forbid(0, kTags), IndexError);
-  EXPECT_THROW(crf.forbid_start(kTags), IndexError);
-  EXPECT_THROW(crf.forbid_end(kTags), IndexError);
+  EXPECT_THROW(crf.forbid(0, kTags), errors::IndexError);
+  EXPECT_THROW(crf.forbid_start(kTags), errors::IndexError);
+  EXPECT_THROW(crf.forbid_end(kTags), errors::IndexError);
   crf.forbid_start(0);
   crf.forbid_start(1);
   ComputationGraph other;
   crf.new_graph(other);
-  EXPECT_THROW(crf.viterbi(input(other, {kTags, 2}, drawn(2))), NumericError);
+  EXPECT_THROW(crf.viterbi(input(other, {kTags, 2}, drawn(2))), errors::NumericError);
 }
 
 TEST_F(CRF, ScoresThatAreNaNHaveNoBestTags) {
@@ -174,7 +174,7 @@ TEST_F(CRF, ScoresThatAreNaNHaveNoBestTags) {
   crf.new_graph(cg);
   std::vector<float> scores = drawn(4);
   scores[kTags + 1] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(testing::text_of_error<NumericError>(
+  EXPECT_EQ(testing::text_of_error<errors::NumericError>(
                 [&] { crf.viterbi(input(cg, Dim({kTags, 2}, 2), scores), {2, 2}); }),
             "CRFBuilder: viterbi: scores are {3,2}x2, and the best sequence of example 0 has a "
             "score of NaN");
@@ -197,14 +197,14 @@ TEST_F(CRF, ConstraintsHoldFromTheNextGraphOn) {
   ByHand by_hand(crf);
   EXPECT_EQ(crf.viterbi(scores).tags, by_hand.best(numbers, 3));
   crf.new_graph(cg);
-  EXPECT_THROW(crf.neg_log_likelihood(scores, tags), ValueError);
+  EXPECT_THROW(crf.neg_log_likelihood(scores, tags), errors::ValueError);
   by_hand.start[1] = by_hand.transitions[(1 * kTags) + 2] = by_hand.end[0] = kMinusInf;
   EXPECT_EQ(crf.viterbi(scores).tags, by_hand.best(numbers, 3));
   CRFBuilder shared(kTags, model);
   shared.new_graph(cg);
   shared.copy(crf);
   shared.new_graph(cg);
-  EXPECT_THROW(shared.neg_log_likelihood(scores, tags), ValueError);
+  EXPECT_THROW(shared.neg_log_likelihood(scores, tags), errors::ValueError);
 }
 
 TEST_F(CRF, GradientsAgreeWithDifferences) {
@@ -274,7 +274,7 @@ TEST_F(CRF, ComesBackFromAFileAndIsCopied) {
   EXPECT_EQ(shared.params()[0].p, crf.params()[0].p);
   EXPECT_EQ(loss_of(shared), loss_of(crf));
   CRFBuilder larger(kTags + 1, other);
-  EXPECT_THROW(larger.copy(crf), ValueError);
+  EXPECT_THROW(larger.copy(crf), errors::ValueError);
   EXPECT_EQ(model.parameters_list()[0]->name, "/crf-builder/transitions");
   EXPECT_EQ(model.parameters_list()[1]->name, "/crf-builder/start");
   EXPECT_EQ(model.parameters_list()[2]->name, "/crf-builder/end");
@@ -293,26 +293,26 @@ TEST_F(CRF, WithoutUpdateParametersGetNoGradient) {
 TEST_F(CRF, Errors) {
   ComputationGraph cg;
   const Expression scores = input(cg, {kTags, 3}, drawn(3));
-  EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{0, 1, 2}), StateError);
-  EXPECT_THROW(CRFBuilder().new_graph(cg), StateError);
-  EXPECT_THROW(CRFBuilder(0, model), ValueError);
+  EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{0, 1, 2}), errors::StateError);
+  EXPECT_THROW(CRFBuilder().new_graph(cg), errors::StateError);
+  EXPECT_THROW(CRFBuilder(0, model), errors::ValueError);
   crf.new_graph(cg);
   const std::size_t nodes = cg.nodes.size();
   ComputationGraph other;
-  EXPECT_THROW(crf.viterbi(ones(other, {kTags, 3})), GraphError);
-  EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{}), ValueError);
-  EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{0, 1, 2, 0}), ValueError);
-  EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{0, kTags, 0}), IndexError);
-  EXPECT_THROW(crf.neg_log_likelihood(scores, std::vector<Tags>{{0}, {1}}), ValueError);
-  EXPECT_THROW(crf.viterbi(scores, Tags{4}), ValueError);
-  EXPECT_THROW(crf.viterbi(scores, Tags{0}), ValueError);
-  EXPECT_THROW(crf.viterbi(scores, Tags{1, 1}), ValueError);
+  EXPECT_THROW(crf.viterbi(ones(other, {kTags, 3})), errors::GraphError);
+  EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{}), errors::ValueError);
+  EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{0, 1, 2, 0}), errors::ValueError);
+  EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{0, kTags, 0}), errors::IndexError);
+  EXPECT_THROW(crf.neg_log_likelihood(scores, std::vector<Tags>{{0}, {1}}), errors::ValueError);
+  EXPECT_THROW(crf.viterbi(scores, Tags{4}), errors::ValueError);
+  EXPECT_THROW(crf.viterbi(scores, Tags{0}), errors::ValueError);
+  EXPECT_THROW(crf.viterbi(scores, Tags{1, 1}), errors::ValueError);
   EXPECT_EQ(cg.nodes.size(), nodes) << "errors leave no nodes";
-  EXPECT_THROW(crf.viterbi(ones(cg, Dim({kTags, 3}, 2))), ShapeError);
+  EXPECT_THROW(crf.viterbi(ones(cg, Dim({kTags, 3}, 2))), errors::ShapeError);
   const auto text_of = [](const auto& call) {
     try {
       call();
-    } catch (const Error& e) {
+    } catch (const errors::Error& e) {
       return std::string(e.message());
     }
     return std::string();

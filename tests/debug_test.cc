@@ -97,7 +97,7 @@ TEST(Debug, TraceScopesNest) {
   }
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(text.find("graph:"), std::string::npos) << text;
-  EXPECT_THROW(const TraceScope scope("plann"), ValueError);
+  EXPECT_THROW(const TraceScope scope("plann"), errors::ValueError);
 }
 
 }  // namespace

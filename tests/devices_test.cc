@@ -102,19 +102,21 @@ TEST(Devices, ArgumentsOnTwoDevicesAreRefused) {
   const Expression y = ones(cg, {3}, device("FAR:1"));
   const Expression weight = parameter(cg, w);
   const std::size_t before = cg.nodes.size();
-  EXPECT_EQ(first_line(text_of_error<DeviceError>([&] { weight* x; })),
+  EXPECT_EQ(first_line(text_of_error<errors::DeviceError>([&] { weight* x; })),
             "matmul: argument x is on device CPU:double and y on CPU; want one device, or a copy "
             "made with to_device");
-  EXPECT_EQ(first_line(text_of_error<DeviceError>([&] { x + y; })),
+  EXPECT_EQ(first_line(text_of_error<errors::DeviceError>([&] { x + y; })),
             "add: argument x is on device CPU and y on FAR:1; want one device, or a copy made with "
             "to_device");
-  EXPECT_EQ(first_line(text_of_error<DeviceError>([&] { concatenate({x, x, y, x}); })),
+  EXPECT_EQ(first_line(text_of_error<errors::DeviceError>([&] { concatenate({x, x, y, x}); })),
             "concatenate: argument x1 is on device CPU and x3 on FAR:1; want one device, or a copy "
             "made with to_device");
-  EXPECT_EQ(first_line(text_of_error<DeviceError>([&] { affine_transform({x, weight, x}); })),
-            "affine_transform: argument b is on device CPU and w1 on CPU:double; want one device, "
-            "or a copy made with to_device");
-  EXPECT_NE(text_of_error<DeviceError>([&] { x + y; }).find("built at "), std::string::npos);
+  EXPECT_EQ(
+      first_line(text_of_error<errors::DeviceError>([&] { affine_transform({x, weight, x}); })),
+      "affine_transform: argument b is on device CPU and w1 on CPU:double; want one device, "
+      "or a copy made with to_device");
+  EXPECT_NE(text_of_error<errors::DeviceError>([&] { x + y; }).find("built at "),
+            std::string::npos);
   EXPECT_EQ(cg.nodes.size(), before);
   EXPECT_EQ(as_scalar(sum_elems(x).value()), 3.0F);
 }
@@ -132,7 +134,7 @@ TEST(Devices, BuildersAreRefused) {
         lstm.start_new_sequence();
         lstm.add_input(ones(cg, {3}));
       },
-      DeviceError);
+      errors::DeviceError);
 }
 
 TEST(Devices, KeysSayTheDevice) {
@@ -151,8 +153,8 @@ TEST(Devices, MessagesSayWhereANodeIsUnlessItIsWhereTheGraphIs) {
   const DefaultDevice scope(device("CPU"));
   ComputationGraph cg;
   const Expression there = to_device(ones(cg, {2}), device("FAR:0"));
-  EXPECT_EQ(text_of_error<ShapeError>([&] { cg.backward(there); }).find("backward"), 0U);
-  const std::string text = text_of_error<ShapeError>([&] { cg.backward(there); });
+  EXPECT_EQ(text_of_error<errors::ShapeError>([&] { cg.backward(there); }).find("backward"), 0U);
+  const std::string text = text_of_error<errors::ShapeError>([&] { cg.backward(there); });
   EXPECT_NE(text.find("to_device(v0, device=FAR:0) {2} on FAR:0"), std::string::npos) << text;
 }
 
@@ -164,8 +166,8 @@ TEST(ToDevice, OnTheSameDeviceIsTheExpressionItself) {
   const Expression same = to_device(x, default_device);
   EXPECT_EQ(same.i, x.i);
   EXPECT_EQ(cg.nodes.size(), 1U);
-  EXPECT_THROW(to_device(x, nullptr), ValueError);
-  EXPECT_THROW(to_device(Expression(), device("CPU")), StaleExpression);
+  EXPECT_THROW(to_device(x, nullptr), errors::ValueError);
+  EXPECT_THROW(to_device(Expression(), device("CPU")), errors::StaleExpression);
 }
 
 TEST(ToDevice, ConvertsNumbers) {
@@ -341,7 +343,7 @@ TEST_P(Copies, InMarksAndAfterInvalidation) {
     EXPECT_EQ(execute::verify(cg.state().executor), "");
     cg.revert();
     EXPECT_EQ(execute::verify(cg.state().executor), "");
-    EXPECT_THROW(back.value(), StaleExpression);
+    EXPECT_THROW(back.value(), errors::StaleExpression);
     EXPECT_EQ(numbers(there.value()), (std::vector<double>{1, 2}));
   }
   numbers_behind = {3.0F, 4.0F};

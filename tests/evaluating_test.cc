@@ -101,13 +101,13 @@ TEST(Evaluating, WrongCallsAreRefusedAsOutside) {
         const Evaluating scope;
         dropout(x, 1.5F);
       },
-      ValueError);
+      errors::ValueError);
   EXPECT_THROW(
       {
         const Evaluating scope;
         dropout_dim(x, 3, 0.5F);
       },
-      ShapeError);
+      errors::ShapeError);
   EXPECT_EQ(numbers_of(x).size(), 4U);  // the graph is usable
 }
 

@@ -24,6 +24,7 @@
 #include "dynet/lstm.h"
 #include "dynet/sampled-softmax.h"
 #include "dynet/transformer.h"
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "api/graph_state.h"

@@ -92,7 +92,7 @@ TEST_F(Gates, RefuseWhatDoesNotFit) {
   const Expression w = matrix(4, 3);
   const Expression x = vector(3);
   const auto refuses = [&](std::vector<Expression> list) {
-    EXPECT_THROW(gate_products<2>(list, Where::here()), ShapeError);
+    EXPECT_THROW(gate_products<2>(list, Where::here()), errors::ShapeError);
   };
   refuses({b});
   refuses({b, x});

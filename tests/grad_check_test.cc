@@ -94,11 +94,11 @@ TEST_F(GradCheck, VerbositySaysWhatIsPrinted) {
 
 TEST_F(GradCheck, ErrorsLeaveTheModelAsItWas) {
   Expression vector = parameter(cg, w);
-  EXPECT_THROW(check_grad(model, vector, 0), ShapeError);
-  EXPECT_THROW(check_grad(model, Expression(), 0), StaleExpression);
+  EXPECT_THROW(check_grad(model, vector, 0), errors::ShapeError);
+  EXPECT_THROW(check_grad(model, Expression(), 0), errors::StaleExpression);
   const Expression stale = loss();
   cg.clear();
-  EXPECT_THROW(check_grad(model, stale, 0), StaleExpression);
+  EXPECT_THROW(check_grad(model, stale, 0), errors::StaleExpression);
   EXPECT_EQ(as_vector(*w.values()), (Floats{0.5F, -1, 2, 0.25F}));
 }
 

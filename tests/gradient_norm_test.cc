@@ -225,7 +225,7 @@ TEST_P(GradientNorm, OfWhatIsNoNumber) {
   backward(Uses::kProducts, 7, std::numeric_limits<float>::infinity());
   EXPECT_FALSE(std::isfinite(model_.gradient_l2_norm()));
   SimpleSGDTrainer trainer(model_);
-  EXPECT_THROW(trainer.update(), NumericError);
+  EXPECT_THROW(trainer.update(), errors::NumericError);
   EXPECT_EQ(model_.gradient_l2_norm(), 0.0F);
 }
 

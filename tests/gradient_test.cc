@@ -179,7 +179,7 @@ TEST(Gradient, RefusesOperationsByNameAndAddsNothing) {
     try {
       static_cast<void>(gradient(live.loss(), live.leaves()));
       ADD_FAILURE() << s->text();
-    } catch (const UsageError& e) {
+    } catch (const errors::UsageError& e) {
       const std::string name(s->record->info->name);
       EXPECT_NE(std::string(e.what()).find(name + " has no backward"), std::string::npos)
           << e.what();
@@ -294,7 +294,7 @@ TEST(Gradient, TakesBackWhatItAdded) {
   const Expression x = input(graph, 1.0F);
   const Expression loss = square(square(poisson_loss(x, &count)));
   const std::size_t nodes = graph.nodes.size();
-  EXPECT_THROW(gradient(loss, {x}), UsageError);
+  EXPECT_THROW(gradient(loss, {x}), errors::UsageError);
   EXPECT_EQ(graph.nodes.size(), nodes);
   graph.backward(loss, true);
   EXPECT_EQ(gradient(poisson_loss(x, 3U), {x}).size(), 1U);
@@ -363,10 +363,10 @@ TEST(Gradient, RefusesOtherArguments) {
   ComputationGraph graph;
   ComputationGraph other;
   const Expression x = input(graph, {2}, {1.0F, 2.0F});
-  EXPECT_THROW(gradient(x, {x}), ShapeError);
-  EXPECT_THROW(gradient(Expression(), {x}), StaleExpression);
-  EXPECT_THROW(gradient(sum_elems(x), {Expression()}), StaleExpression);
-  EXPECT_THROW(gradient(sum_elems(x), {input(other, 1.0F)}), GraphError);
+  EXPECT_THROW(gradient(x, {x}), errors::ShapeError);
+  EXPECT_THROW(gradient(Expression(), {x}), errors::StaleExpression);
+  EXPECT_THROW(gradient(sum_elems(x), {Expression()}), errors::StaleExpression);
+  EXPECT_THROW(gradient(sum_elems(x), {input(other, 1.0F)}), errors::GraphError);
 }
 
 /// A cell, a product and a softmax in one graph: the second derivatives of a small network.

@@ -51,7 +51,8 @@ TEST_P(Incremental, NumbersOfNodesThatAreNotAreRefusedByNameOfTheCall) {
   EXPECT_EQ(as_scalar(x.value()), 2.0F);
   number = 3.0F;
   const auto refuses = [&](const std::string& name, const auto& call) {
-    EXPECT_EQ(testing::text_of_error<IndexError>(call), name + ": node 1 of a graph of 1 nodes");
+    EXPECT_EQ(testing::text_of_error<errors::IndexError>(call),
+              name + ": node 1 of a graph of 1 nodes");
   };
   refuses("forward", [&] { cg.forward(VariableIndex{1}); });
   refuses("incremental_forward", [&] { cg.incremental_forward(VariableIndex{1}); });
@@ -301,7 +302,7 @@ TEST_P(Incremental, ImmediateCompute) {
   cg.set_check_validity(true);
   const Expression x = input(cg, -1.0F);
   EXPECT_EQ(as_scalar(square(x).value()), 1.0F);
-  EXPECT_THROW(log(x), NumericError);
+  EXPECT_THROW(log(x), errors::NumericError);
 }
 
 TEST_P(Incremental, SwitchingBatchingInTheMiddle) {

@@ -222,14 +222,14 @@ TEST_P(Inference, BackwardIsAnError) {
   const Expression loss = loss_of(cg);
   {
     const InferenceScope scope;
-    EXPECT_THROW(cg.backward(loss), GraphError);
+    EXPECT_THROW(cg.backward(loss), errors::GraphError);
     static_cast<void>(loss.value());
-    EXPECT_THROW(cg.backward(loss), GraphError);
+    EXPECT_THROW(cg.backward(loss), errors::GraphError);
   }
   try {
     cg.backward(loss);
     FAIL() << "values of an inference scope have no gradient";
-  } catch (const GraphError& e) {
+  } catch (const errors::GraphError& e) {
     EXPECT_NE(std::string(e.what()).find("inference scope"), std::string::npos) << e.what();
     EXPECT_NE(std::string(e.what()).find("matmul"), std::string::npos) << e.what();
   }
@@ -270,7 +270,7 @@ TEST_P(Inference, ScopesNestAndEndWithExceptions) {
     {
       const InferenceScope inner;
     }
-    EXPECT_THROW(cg.backward(loss), GraphError);  // still in the outer one
+    EXPECT_THROW(cg.backward(loss), errors::GraphError);  // still in the outer one
     throw std::runtime_error("in the middle");
   };
   EXPECT_THROW(interrupted(), std::runtime_error);

@@ -13,6 +13,7 @@
 #include "dynet/ext/payload.h"
 #include "dynet/lstm.h"
 #include "dynet/training.h"
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "api/graph_state.h"
@@ -66,12 +67,12 @@ TEST_P(Limits, WideGraph) {
 TEST(Sizes, MoreElementsThanCanBeCounted) {
   const unsigned most = std::numeric_limits<unsigned>::max();
   ComputationGraph cg;
-  EXPECT_THROW(constant(cg, {most, most}, 1.0F), SizeError);
-  EXPECT_THROW(constant(cg, {65536, 65536, 65536, 65536}, 1.0F), SizeError);
+  EXPECT_THROW(constant(cg, {most, most}, 1.0F), errors::SizeError);
+  EXPECT_THROW(constant(cg, {65536, 65536, 65536, 65536}, 1.0F), errors::SizeError);
   EXPECT_EQ(cg.nodes.size(), 0U);
   ParameterCollection model;
-  EXPECT_THROW(model.add_parameters({most, most}), SizeError);
-  EXPECT_THROW(model.add_lookup_parameters(most, {most, 2}), SizeError);
+  EXPECT_THROW(model.add_parameters({most, most}), errors::SizeError);
+  EXPECT_THROW(model.add_lookup_parameters(most, {most, 2}), errors::SizeError);
   EXPECT_EQ(model.parameters_list().size(), 0U);
   EXPECT_EQ(model.parameter_count(), 0U);
 }
@@ -80,7 +81,7 @@ TEST(Sizes, MoreElementsThanCanBeCounted) {
 TEST(Sizes, MoreElementsThan32Bits) {
   const Dim d{65536, 65537};
   EXPECT_EQ(d.elements(), 65536LL * 65537LL);
-  EXPECT_THROW(static_cast<void>(d.size()), SizeError);
+  EXPECT_THROW(static_cast<void>(d.size()), errors::SizeError);
   ComputationGraph cg;
   const Expression x = input(cg, {65536, 1}, std::vector<float>(65536, 1.0F));
   const Expression y = input(cg, {1, 65537}, std::vector<float>(65537, 1.0F));
@@ -122,16 +123,16 @@ TEST(Sizes, ProductsWithNothing) {
 TEST(Sizes, BatchesOfNothing) {
   ComputationGraph cg;
   const Dim none({3}, 0);
-  EXPECT_THROW(input(cg, none, std::vector<float>()), ShapeError);
-  EXPECT_THROW(zeros(cg, none), ShapeError);
-  EXPECT_THROW(random_normal(cg, none), ShapeError);
-  EXPECT_THROW(random_bernoulli(cg, none, 0.5F), ShapeError);
+  EXPECT_THROW(input(cg, none, std::vector<float>()), errors::ShapeError);
+  EXPECT_THROW(zeros(cg, none), errors::ShapeError);
+  EXPECT_THROW(random_normal(cg, none), errors::ShapeError);
+  EXPECT_THROW(random_bernoulli(cg, none, 0.5F), errors::ShapeError);
   ParameterCollection model;
   VanillaLSTMBuilder lstm(1, 3, 3, model);
   lstm.set_dropout(0.5F);
   lstm.new_graph(cg);
   lstm.start_new_sequence();
-  EXPECT_THROW(lstm.set_dropout_masks(0), ShapeError);
+  EXPECT_THROW(lstm.set_dropout_masks(0), errors::ShapeError);
   EXPECT_EQ(lstm.add_input(zeros(cg, {3})).dim(), Dim({3}));
 }
 
@@ -139,7 +140,7 @@ TEST(Sizes, BatchesOfNothing) {
 TEST(Sizes, SumsOfExtentsDoNotWrap) {
   ComputationGraph cg;
   const std::vector<Expression> vectors(65537, constant(cg, {65536}, 1.0F));
-  const std::string text = testing::text_of_error<SizeError>([&] { concatenate(vectors); });
+  const std::string text = testing::text_of_error<errors::SizeError>([&] { concatenate(vectors); });
   EXPECT_EQ(text.substr(0, 28), "concatenate(x1, x2, x3, x4, ") << text;
   EXPECT_NE(
       text.find("x65537 is {65536}; an extent of the result would be 4295032832; want at most "
@@ -148,7 +149,7 @@ TEST(Sizes, SumsOfExtentsDoNotWrap) {
       << text;
   EXPECT_LT(text.size(), 1000U);
   const std::vector<Expression> batches(65537, constant(cg, Dim({1}, 65536), 1.0F));
-  EXPECT_NE(testing::text_of_error<SizeError>([&] {
+  EXPECT_NE(testing::text_of_error<errors::SizeError>([&] {
               concatenate_to_batch(batches);
             }).find("would be 4295032832"),
             std::string::npos);
@@ -161,17 +162,18 @@ TEST(Sizes, MultiplesOfExtentsDoNotWrap) {
   ComputationGraph cg;
   const Expression c = constant(cg, {kHuge}, 0.0F);
   const Expression nothing = constant(cg, {0}, 0.0F);
-  EXPECT_THROW(vanilla_lstm_h(c, nothing), ShapeError);  // 4 * 2^30 is no 0
-  EXPECT_THROW(vanilla_lstm_c(c, nothing), ShapeError);
+  EXPECT_THROW(vanilla_lstm_h(c, nothing), errors::ShapeError);  // 4 * 2^30 is no 0
+  EXPECT_THROW(vanilla_lstm_c(c, nothing), errors::ShapeError);
   const Expression twice = constant(cg, {2 * kHuge}, 0.0F);
-  const std::string text = testing::text_of_error<SizeError>([&] { coupled_lstm_h(twice, twice); });
+  const std::string text =
+      testing::text_of_error<errors::SizeError>([&] { coupled_lstm_h(twice, twice); });
   EXPECT_EQ(
       text.substr(0, text.find('\n')),
       "coupled_lstm_h(o, c): o is {2147483648} and c is {2147483648}; an extent of the result "
       "would be 4294967296; want at most 4294967295");
   const Expression a = constant(cg, {3 * kHuge}, 0.0F);
-  EXPECT_THROW(tree_lstm_cell(a, c, c, c, c), SizeError);
-  EXPECT_EQ(testing::text_of_error<SizeError>([&] {
+  EXPECT_THROW(tree_lstm_cell(a, c, c, c, c), errors::SizeError);
+  EXPECT_EQ(testing::text_of_error<errors::SizeError>([&] {
               constant(cg, {65536, 65536, 65536, 65536}, 1.0F);
             }).substr(0, 12),
             "constant(): ");
@@ -181,11 +183,11 @@ TEST(Sizes, BuildersOfHugeLayers) {
   constexpr unsigned kHuge = 1U << 30;
   ParameterCollection model;
   EXPECT_EQ(
-      testing::text_of_error<SizeError>([&] { VanillaLSTMBuilder(1, 4, kHuge, model); }),
+      testing::text_of_error<errors::SizeError>([&] { VanillaLSTMBuilder(1, 4, kHuge, model); }),
       "VanillaLSTMBuilder: a parameter has {4h} rows, h is 1073741824: 4294967296; an extent is "
       "at most 4294967295");
-  EXPECT_THROW(BinaryTreeLSTMBuilder(4, 3U << 30, model), SizeError);
-  EXPECT_THROW(TreeRNNBuilder(1U << 31, model), SizeError);
+  EXPECT_THROW(BinaryTreeLSTMBuilder(4, 3U << 30, model), errors::SizeError);
+  EXPECT_THROW(TreeRNNBuilder(1U << 31, model), errors::SizeError);
   EXPECT_EQ(model.parameters_list().size(), 0U);
   EXPECT_EQ(TreeRNNBuilder(2, model).local_model.get_fullname(), "/tree-rnn-builder/");
 }
@@ -193,7 +195,7 @@ TEST(Sizes, BuildersOfHugeLayers) {
 TEST(Sizes, PayloadsOf32BitsAndMore) {
   const unsigned one = 1;
   EXPECT_THROW(ext::NodePayload::of(std::span<const unsigned>(&one, std::size_t{1} << 32)),
-               SizeError);
+               errors::SizeError);
 }
 
 /// A program whose attributes differ in each step: the tables kept for the next graph are bounded.

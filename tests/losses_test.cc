@@ -7,6 +7,7 @@
 #include "dynet/expr.h"
 #include "dynet/init.h"
 #include "dynet/training.h"
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "testing/device.h"

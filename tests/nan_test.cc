@@ -45,14 +45,14 @@ TEST_P(Nan, AGraphThatWantsValidNumbersNamesTheFirstBadNode) {
   const Expression bad = log(x);
   const Expression sum = sum_elems(bad + fine);
   EXPECT_EQ(as_vector(fine.value()).size(), 2U);
-  const std::string text = text_of_error<NumericError>([&] { (void)sum.value(); });
+  const std::string text = text_of_error<errors::NumericError>([&] { (void)sum.value(); });
   EXPECT_TRUE(contains(text, "NaN or infinity in node 2, log(v0) {2}, built at ")) << text;
   EXPECT_TRUE(contains(text, "nan_test.cc:")) << text;
   // The value is computed now, and another question is an error again; other nodes are usable.
-  EXPECT_EQ(text_of_error<NumericError>([&] { (void)sum.value(); }), text);
-  EXPECT_EQ(text_of_error<NumericError>([&] { (void)bad.value(); }), text);
+  EXPECT_EQ(text_of_error<errors::NumericError>([&] { (void)sum.value(); }), text);
+  EXPECT_EQ(text_of_error<errors::NumericError>([&] { (void)bad.value(); }), text);
   EXPECT_EQ(as_scalar(sum_elems(square(x)).value()), 2.0F);
-  EXPECT_THROW(cg.backward(sum_elems(log(x) * 2.0F)), NumericError);
+  EXPECT_THROW(cg.backward(sum_elems(log(x) * 2.0F)), errors::NumericError);
 }
 
 TEST_P(Nan, ACheckpointLooksAtWhatItComputes) {
@@ -60,7 +60,7 @@ TEST_P(Nan, ACheckpointLooksAtWhatItComputes) {
   cg.set_check_validity(true);
   const Expression x = input(cg, -1.0F);
   const Expression bad = log(x);
-  const std::string text = text_of_error<NumericError>([&] { cg.checkpoint(); });
+  const std::string text = text_of_error<errors::NumericError>([&] { cg.checkpoint(); });
   EXPECT_TRUE(contains(text, "NaN or infinity in node 1, log(v0)")) << text;
   cg.revert();  // no mark was set
   EXPECT_FALSE(bad.is_stale());
@@ -71,7 +71,7 @@ TEST_P(Nan, WithinAnInferenceScopeWhatWasAskedForIsLookedAt) {
   cg.set_check_validity(true);
   const InferenceScope scope;
   const Expression y = exp(log(input(cg, -1.0F)));
-  const std::string text = text_of_error<NumericError>([&] { (void)y.value(); });
+  const std::string text = text_of_error<errors::NumericError>([&] { (void)y.value(); });
   EXPECT_TRUE(contains(text, "node 2, exp(v1)")) << text;
 }
 
@@ -132,7 +132,7 @@ TEST_P(Nan, MinusInfinityIsMeantAlongAWholeChain) {
   EXPECT_EQ(as_vector(x.value())[1], -kInfinity);
   EXPECT_EQ(find_nan(cg), "");
   const Expression bad = x + log(zeros(cg, {2}));
-  EXPECT_TRUE(contains(text_of_error<NumericError>([&] { (void)bad.value(); }), ", log(v"));
+  EXPECT_TRUE(contains(text_of_error<errors::NumericError>([&] { (void)bad.value(); }), ", log(v"));
 }
 
 TEST_P(Nan, IsFoundBehindMinusInfinityThatIsMeant) {
@@ -149,11 +149,11 @@ TEST_P(Nan, IsFoundBehindMinusInfinityThatIsMeant) {
     cg.set_check_validity(true);
     const Expression x = input(cg, {3}, {1.0F, 2.0F, 3.0F});
     const Expression y = make(x, log_softmax(x, {0U, 2U}));
-    const std::string text = text_of_error<NumericError>([&] { (void)y.value(); });
+    const std::string text = text_of_error<errors::NumericError>([&] { (void)y.value(); });
     EXPECT_TRUE(contains(text, std::string(", ") + name + "(")) << text;
     EXPECT_NE(find_nan(cg), "");
     const InferenceScope scope;
-    EXPECT_THROW((void)log(x - x).value(), NumericError);
+    EXPECT_THROW((void)log(x - x).value(), errors::NumericError);
   }
 }
 
@@ -164,7 +164,8 @@ TEST_P(Nan, MinusInfinityOfAParameterIsFound) {
   ParameterCollection model;
   const Parameter p = model.add_parameters({2}, ParameterInitConst(-kInfinity));
   const Expression y = parameter(cg, p) + input(cg, {2}, {1.0F, 2.0F});
-  EXPECT_TRUE(contains(text_of_error<NumericError>([&] { (void)y.value(); }), "NaN or infinity"));
+  EXPECT_TRUE(
+      contains(text_of_error<errors::NumericError>([&] { (void)y.value(); }), "NaN or infinity"));
 }
 
 /// Builders make masks.
@@ -226,7 +227,7 @@ TEST_P(Nan, TheTrainerNamesTheNode) {
   Model m;
   ComputationGraph cg(GetParam());
   cg.backward(sqrt(parameter(cg, m.p)) * 2.0F);
-  const std::string text = text_of_error<NumericError>([&] { m.trainer.update(); });
+  const std::string text = text_of_error<errors::NumericError>([&] { m.trainer.update(); });
   EXPECT_TRUE(contains(text, "NaN first in node 1, sqrt(v0) {1}, built at ")) << text;
   EXPECT_EQ(as_scalar(*m.p.values()), -1.0F);
   EXPECT_EQ(as_scalar(*m.p.gradients()), 0.0F);
@@ -249,7 +250,7 @@ TEST_P(Nan, NobodyStopsATrainerThatLooksForTheNode) {
   cg.backward(sum(sums));
   struct Stopped {};
   const InterruptScope scope([](void*) { throw Stopped(); }, nullptr, std::chrono::milliseconds(0));
-  const std::string text = text_of_error<NumericError>([&] { trainer.update(); });
+  const std::string text = text_of_error<errors::NumericError>([&] { trainer.update(); });
   EXPECT_TRUE(contains(text, "first in the gradient of node ")) << text;
 }
 
@@ -262,14 +263,16 @@ TEST_P(Nan, TheTrainerBlamesNoMask) {
   const Expression mask = input(second, -std::numeric_limits<float>::infinity());
   const Expression scores = softmax(concatenate({parameter(second, m.p), mask}));
   second.backward(pick(scores, 0U));
-  const std::string text = text_of_error<NumericError>([&] { m.trainer.update(); });
+  const std::string text = text_of_error<errors::NumericError>([&] { m.trainer.update(); });
   EXPECT_FALSE(contains(text, "infinity first")) << text;
 }
 
 /// A graph that is gone, or has other nodes since, is not asked.
 TEST_P(Nan, TheTrainerNamesNoNodeThatIsGone) {
   Model m;
-  const auto message = [&] { return text_of_error<NumericError>([&] { m.trainer.update(); }); };
+  const auto message = [&] {
+    return text_of_error<errors::NumericError>([&] { m.trainer.update(); });
+  };
   {
     ComputationGraph cg(GetParam());
     cg.backward(sqrt(parameter(cg, m.p)));

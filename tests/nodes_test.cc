@@ -229,7 +229,8 @@ TEST_F(Nodes, GatesWithAndWithoutDropout) {
               cg.add_function<VanillaLSTMGates>({x.i, h.i, wx.i, wh.i, b.i, mask_x.i, mask_h.i},
                                                 true, 0.0F),
               vanilla_lstm_gates_dropout(x, h, wx, wh, b, mask_x, mask_h));
-  EXPECT_THROW(cg.add_function<VanillaLSTMGates>({x.i, h.i, wx.i, wh.i, b.i}, true), ValueError);
+  EXPECT_THROW(cg.add_function<VanillaLSTMGates>({x.i, h.i, wx.i, wh.i, b.i}, true),
+               errors::ValueError);
 }
 
 TEST_F(Nodes, ADeviceMayStandFirst) {
@@ -252,16 +253,16 @@ TEST_F(Nodes, AreAListForTheAlgorithmsOfTheStandard) {
 }
 
 TEST_F(Nodes, ErrorsHaveTheUsersLine) {
-  EXPECT_THROW(cg.add_function<Tanh>({}), ValueError);
-  EXPECT_THROW(cg.add_function<Tanh>({x.i, y.i}), ValueError);
-  EXPECT_THROW(cg.add_function<Concatenate>({}), ValueError);
-  EXPECT_THROW(cg.add_function<Tanh>({10000U}), Error);
+  EXPECT_THROW(cg.add_function<Tanh>({}), errors::ValueError);
+  EXPECT_THROW(cg.add_function<Tanh>({x.i, y.i}), errors::ValueError);
+  EXPECT_THROW(cg.add_function<Concatenate>({}), errors::ValueError);
+  EXPECT_THROW(cg.add_function<Tanh>({10000U}), errors::Error);
   const std::size_t before = cg.nodes.size();
   const int line = __LINE__ + 2;
   try {
     cg.add_function<CwiseMultiply>({x.i, m.i});
     ADD_FAILURE();
-  } catch (const ShapeError& e) {
+  } catch (const errors::ShapeError& e) {
     EXPECT_NE(std::string(e.what()).find("nodes_test.cc:" + std::to_string(line)),
               std::string::npos)
         << e.what();

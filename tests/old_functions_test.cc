@@ -161,7 +161,7 @@ TEST(OldFunctions, OrthonormalMatrices) {
   for (std::size_t i = 0; i < 9; ++i) {
     EXPECT_NEAR(square[i], i % 4 == 0 ? 4.0F : 0.0F, tolerance::kSumsInFloat) << i;
   }
-  EXPECT_THROW(orthonormal_random(2, 1.0F, *w.values()), ShapeError);
+  EXPECT_THROW(orthonormal_random(2, 1.0F, *w.values()), errors::ShapeError);
 }
 
 TEST(OldFunctions, TheSmallestNumberOfLogarithms) {

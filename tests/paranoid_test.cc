@@ -56,7 +56,7 @@ std::string error_of(bool batching, float second) {
   const Expression z = ext::add_node(Mixing{}, b);
   try {
     static_cast<void>(sum_elems(y + z).value());
-  } catch (const GraphError& e) {
+  } catch (const errors::GraphError& e) {
     return e.what();
   }
   return "";
@@ -84,8 +84,8 @@ TEST(Paranoid, TheGraphStaysUsable) {
   const Expression a = input(cg, {3}, std::vector<float>{1, 2, 3});
   const Expression b = input(cg, {3}, std::vector<float>{4, 5, 6});
   const Expression y = sum_elems(ext::add_node(Mixing{}, a) + ext::add_node(Mixing{}, b));
-  EXPECT_THROW(static_cast<void>(y.value()), GraphError);
-  EXPECT_THROW(static_cast<void>(y.value()), GraphError);
+  EXPECT_THROW(static_cast<void>(y.value()), errors::GraphError);
+  EXPECT_THROW(static_cast<void>(y.value()), errors::GraphError);
   EXPECT_EQ(as_scalar(sum_elems(a + b).value()), 21.0F);
 }
 
@@ -117,7 +117,7 @@ TEST(Paranoid, AnOperationThatMixesItsGradientsIsCaught) {
     std::string error;
     try {
       cg.backward(y);
-    } catch (const GraphError& e) {
+    } catch (const errors::GraphError& e) {
       error = e.what();
     }
     EXPECT_EQ(error.empty(), !batching) << error;

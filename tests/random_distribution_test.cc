@@ -198,14 +198,14 @@ TEST(RandomArguments, AreChecked) {
   ComputationGraph graph;
   const Expression x = input(graph, {2}, {1.0F, 2.0F});
   for (const float p : {-0.1F, 1.1F, std::nanf("")}) {
-    EXPECT_THROW(dropout_dim(x, 0, p), ValueError);
-    EXPECT_THROW(dropout_batch(x, p), ValueError);
-    EXPECT_THROW(block_dropout(x, p), ValueError);
+    EXPECT_THROW(dropout_dim(x, 0, p), errors::ValueError);
+    EXPECT_THROW(dropout_batch(x, p), errors::ValueError);
+    EXPECT_THROW(block_dropout(x, p), errors::ValueError);
   }
-  EXPECT_THROW(dropout_dim(x, 1, 0.5F), ShapeError);
-  EXPECT_THROW(dropout_dim(x, 4000000000U, 0.5F), ShapeError);
-  EXPECT_THROW(random_gumbel(graph, {2}, 0.0F, -1.0F), ValueError);
-  EXPECT_THROW(sample_categorical(input(graph, {2, 2}, {1, 2, 3, 4})), ShapeError);
+  EXPECT_THROW(dropout_dim(x, 1, 0.5F), errors::ShapeError);
+  EXPECT_THROW(dropout_dim(x, 4000000000U, 0.5F), errors::ShapeError);
+  EXPECT_THROW(random_gumbel(graph, {2}, 0.0F, -1.0F), errors::ValueError);
+  EXPECT_THROW(sample_categorical(input(graph, {2, 2}, {1, 2, 3, 4})), errors::ShapeError);
   EXPECT_EQ(as_vector(block_dropout(x, 1.0F).value()), (std::vector<float>{0, 0}));
   EXPECT_EQ(as_vector(block_dropout(x, 0.0F).value()), (std::vector<float>{1, 2}));
 }

@@ -348,7 +348,7 @@ class Session {
     const bool has_old = has_versions();
     try {
       happen(what, f);
-    } catch (const GraphError& e) {
+    } catch (const errors::GraphError& e) {
       FailingNew::armed = false;
       memory::set_cap(0);
       EXPECT_TRUE(has_old) << e.what();
@@ -476,9 +476,11 @@ class Session {
 
   void fail_to_build() {
     const auto size = graph_->nodes.size();
-    EXPECT_THROW(concatenate({made_[0], parameter(*graph_, model_.w)}, 2U) * made_[0], ShapeError);
-    EXPECT_THROW(lookup(*graph_, model_.e, kTableRows), IndexError);
-    EXPECT_THROW(lookup(*graph_, model_.e, std::vector<unsigned>{0, kTableRows}), IndexError);
+    EXPECT_THROW(concatenate({made_[0], parameter(*graph_, model_.w)}, 2U) * made_[0],
+                 errors::ShapeError);
+    EXPECT_THROW(lookup(*graph_, model_.e, kTableRows), errors::IndexError);
+    EXPECT_THROW(lookup(*graph_, model_.e, std::vector<unsigned>{0, kTableRows}),
+                 errors::IndexError);
     EXPECT_LE(graph_->nodes.size(), size + 2);
   }
 

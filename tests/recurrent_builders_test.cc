@@ -208,7 +208,7 @@ std::string refusal(const std::string& key = "") {
   file.save(own ? saved.get_parameter_collection() : model, key);
   try {
     TextFileLoader(file.name()).populate(own ? read.get_parameter_collection() : other, key);
-  } catch (const IoError& e) {
+  } catch (const errors::IoError& e) {
     return e.what();
   }
   return "nothing was thrown";

@@ -281,39 +281,39 @@ TEST_P(Rows, AttributesAndIndicesAtTheirBounds) {
   const Expression x = in({4, 3}, std::vector<float>(12, 1.0F));
   const Expression v = in({4}, {1, 2, 3, 4});
   for (const unsigned d : {2U, 7U, kHuge}) {
-    EXPECT_THROW(cumsum(x, d), ShapeError) << d;
-    EXPECT_THROW(kmax_pooling(x, 1, d), ShapeError) << d;
-    EXPECT_THROW(topk(x, 1, d), ShapeError) << d;
-    EXPECT_THROW(sparsemax(x, d), ShapeError) << d;
-    EXPECT_THROW(constrained_softmax(x, x, d), ShapeError) << d;
-    EXPECT_THROW(log_softmax(x, {0}, d), ShapeError) << d;
+    EXPECT_THROW(cumsum(x, d), errors::ShapeError) << d;
+    EXPECT_THROW(kmax_pooling(x, 1, d), errors::ShapeError) << d;
+    EXPECT_THROW(topk(x, 1, d), errors::ShapeError) << d;
+    EXPECT_THROW(sparsemax(x, d), errors::ShapeError) << d;
+    EXPECT_THROW(constrained_softmax(x, x, d), errors::ShapeError) << d;
+    EXPECT_THROW(log_softmax(x, {0}, d), errors::ShapeError) << d;
   }
   for (const unsigned k : {0U, 5U, kHuge}) {
-    EXPECT_THROW(topk(v, k), ShapeError) << k;
-    EXPECT_THROW(kmax_pooling(x, k), ShapeError) << k;
+    EXPECT_THROW(topk(v, k), errors::ShapeError) << k;
+    EXPECT_THROW(kmax_pooling(x, k), errors::ShapeError) << k;
   }
   for (const unsigned index : {4U, kHuge}) {
-    EXPECT_THROW(sparsemax_loss(v, index), IndexError) << index;
-    EXPECT_THROW(log_softmax(v, {0, index}), IndexError) << index;
-    EXPECT_THROW(log_softmax(x, {index}, 1), IndexError) << index;
+    EXPECT_THROW(sparsemax_loss(v, index), errors::IndexError) << index;
+    EXPECT_THROW(log_softmax(v, {0, index}), errors::IndexError) << index;
+    EXPECT_THROW(log_softmax(x, {index}, 1), errors::IndexError) << index;
   }
-  EXPECT_THROW(log_softmax(x, {3}, 1), IndexError);
-  EXPECT_THROW(log_softmax(v, std::vector<unsigned>{}), ValueError);
-  EXPECT_THROW(sparsemax_loss(v, std::vector<unsigned>{}), ValueError);
-  EXPECT_THROW(sparsemax_loss(x, 0U), ShapeError);
-  EXPECT_THROW(constrained_softmax(x, v), ShapeError);
-  EXPECT_THROW(inverse(x), ShapeError);
-  EXPECT_THROW(logdet(v), ShapeError);
-  EXPECT_THROW(logdet(in({1, 1, 1}, {1.0F})), ShapeError);
-  EXPECT_THROW(weight_norm(v, v), ShapeError);
-  EXPECT_THROW(rms_norm(x, in({3}, {1, 2, 3})), ShapeError);
+  EXPECT_THROW(log_softmax(x, {3}, 1), errors::IndexError);
+  EXPECT_THROW(log_softmax(v, std::vector<unsigned>{}), errors::ValueError);
+  EXPECT_THROW(sparsemax_loss(v, std::vector<unsigned>{}), errors::ValueError);
+  EXPECT_THROW(sparsemax_loss(x, 0U), errors::ShapeError);
+  EXPECT_THROW(constrained_softmax(x, v), errors::ShapeError);
+  EXPECT_THROW(inverse(x), errors::ShapeError);
+  EXPECT_THROW(logdet(v), errors::ShapeError);
+  EXPECT_THROW(logdet(in({1, 1, 1}, {1.0F})), errors::ShapeError);
+  EXPECT_THROW(weight_norm(v, v), errors::ShapeError);
+  EXPECT_THROW(rms_norm(x, in({3}, {1, 2, 3})), errors::ShapeError);
   for (const float epsilon : {-1.0F, kNan}) {
-    EXPECT_THROW(rms_norm(v, v, epsilon), ValueError) << epsilon;
+    EXPECT_THROW(rms_norm(v, v, epsilon), errors::ValueError) << epsilon;
   }
   // An index by pointer is looked at when the node runs, and the graph goes on afterwards.
   std::vector<unsigned> support{4};
   const Expression loss = sparsemax_loss(v, &support);
-  EXPECT_THROW(graph.forward(loss), IndexError);
+  EXPECT_THROW(graph.forward(loss), errors::IndexError);
   support[0] = 3;
   graph.invalidate();
   expect(loss, {0.0});

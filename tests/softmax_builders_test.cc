@@ -161,7 +161,7 @@ TEST(SoftmaxDraws, ImprobableWordsAndDamage) {
   const float infinity = std::numeric_limits<float>::infinity();
   model.parameters_list()[1]->set_value({0.0F, infinity, 0.0F});
   cg.invalidate();
-  EXPECT_THROW(builder.sample(rep), NumericError);
+  EXPECT_THROW(builder.sample(rep), errors::NumericError);
 }
 
 // ---- merging

@@ -176,7 +176,7 @@ TEST_P(SpecialRows, EpsilonKeepsGradientsOfEqualNumbersSmall) {
   expect(layer_norm(x, g, b, 0.25F), x, {0.0, 0.0, 1.0, -2.0 * s, -2.0 * s, 9.0 * s + 1.0},
          {-2.0, 0.0, 2.0, s * (-1.0 + 2.0 * along), s * along, s * (1.0 - 3.0 * along)},
          "layer_norm");
-  EXPECT_THROW(layer_norm(x, g, b, -1.0F), ValueError);
+  EXPECT_THROW(layer_norm(x, g, b, -1.0F), errors::ValueError);
 }
 
 /// The gradient of equal inputs through a layer with epsilon, and without.
@@ -205,7 +205,7 @@ TEST_P(SpecialRows, BuildersHaveAnEpsilon) {
   ParameterCollection model;
   TransformerOptions wrong;
   wrong.epsilon = -1.0F;
-  EXPECT_THROW(TransformerEncoderBuilder(1, 4, 2, 8, model, wrong), ValueError);
+  EXPECT_THROW(TransformerEncoderBuilder(1, 4, 2, 8, model, wrong), errors::ValueError);
   const auto of_lstm = [&](float epsilon) {
     ParameterCollection collection;
     VanillaLSTMBuilder builder(1, 2, 3, collection, true);
@@ -234,7 +234,7 @@ TEST_P(SpecialRows, BuildersHaveAnEpsilon) {
   EXPECT_GT(of_lstm(0.0F), 1e5) << "as DyNet 2.1";
   EXPECT_LT(1000 * of_lstm(1e-5F), of_lstm(0.0F));
   VanillaLSTMBuilder lstm(1, 2, 3, model, true);
-  EXPECT_THROW(lstm.set_ln_epsilon(0.0F), ValueError);
+  EXPECT_THROW(lstm.set_ln_epsilon(0.0F), errors::ValueError);
 }
 
 // ---- masked

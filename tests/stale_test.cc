@@ -18,11 +18,11 @@ TEST(Stale, ValueOfAnExpressionOfADestroyedGraph) {
     EXPECT_EQ(as_scalar(e.value()), 5.0F);
   }
   EXPECT_TRUE(e.is_stale());
-  EXPECT_THROW(static_cast<void>(e.value()), StaleExpression);
-  EXPECT_THROW(static_cast<void>(e.gradient()), StaleExpression);
-  EXPECT_THROW(static_cast<void>(e.dim()), StaleExpression);
+  EXPECT_THROW(static_cast<void>(e.value()), errors::StaleExpression);
+  EXPECT_THROW(static_cast<void>(e.gradient()), errors::StaleExpression);
+  EXPECT_THROW(static_cast<void>(e.dim()), errors::StaleExpression);
   EXPECT_THROW(static_cast<void>(e.value()), std::runtime_error);
-  EXPECT_THROW(static_cast<void>(e.value()), Error);
+  EXPECT_THROW(static_cast<void>(e.value()), errors::Error);
 }
 
 /// A node of another graph is not the node of the same number.
@@ -31,12 +31,12 @@ TEST(Stale, AnExpressionOfAnotherGraph) {
   ComputationGraph other;
   const Expression mine = square(input(cg, 2.0F));
   const Expression e = square(input(other, 7.0F));
-  EXPECT_THROW(static_cast<void>(cg.forward(e)), GraphError);
-  EXPECT_THROW(static_cast<void>(cg.incremental_forward(e)), GraphError);
-  EXPECT_THROW(static_cast<void>(cg.get_value(e)), GraphError);
-  EXPECT_THROW(cg.backward(e), GraphError);
+  EXPECT_THROW(static_cast<void>(cg.forward(e)), errors::GraphError);
+  EXPECT_THROW(static_cast<void>(cg.incremental_forward(e)), errors::GraphError);
+  EXPECT_THROW(static_cast<void>(cg.get_value(e)), errors::GraphError);
+  EXPECT_THROW(cg.backward(e), errors::GraphError);
   cg.backward(mine);
-  EXPECT_THROW(static_cast<void>(cg.get_gradient(e)), GraphError);
+  EXPECT_THROW(static_cast<void>(cg.get_gradient(e)), errors::GraphError);
   EXPECT_EQ(as_scalar(cg.get_value(mine)), 4.0F);
   EXPECT_EQ(as_scalar(other.forward(e)), 49.0F);
 }
@@ -47,12 +47,12 @@ TEST(Stale, OperationOnAnExpressionOfADestroyedGraph) {
     ComputationGraph cg;
     e = input(cg, 5.0F);
   }
-  EXPECT_THROW(tanh(e), StaleExpression);
+  EXPECT_THROW(tanh(e), errors::StaleExpression);
   ComputationGraph other;
   const Expression x = input(other, 1.0F);
-  EXPECT_THROW(x + e, StaleExpression);
-  EXPECT_THROW(e + x, StaleExpression);
-  EXPECT_THROW(sum({x, e}), StaleExpression);
+  EXPECT_THROW(x + e, errors::StaleExpression);
+  EXPECT_THROW(e + x, errors::StaleExpression);
+  EXPECT_THROW(sum({x, e}), errors::StaleExpression);
   EXPECT_EQ(other.nodes.size(), 1U);
   EXPECT_EQ(as_scalar((x + 1.0F).value()), 2.0F);
 }
@@ -66,8 +66,8 @@ TEST(Stale, ClearedGraphWithANewNodeInTheSamePlace) {
   EXPECT_EQ(one.i, five.i);
   EXPECT_TRUE(one.is_stale());
   EXPECT_FALSE(five.is_stale());
-  EXPECT_THROW(static_cast<void>(one.value()), StaleExpression);
-  EXPECT_THROW(tanh(one), StaleExpression);
+  EXPECT_THROW(static_cast<void>(one.value()), errors::StaleExpression);
+  EXPECT_THROW(tanh(one), errors::StaleExpression);
   EXPECT_EQ(as_scalar(five.value()), 5.0F);
 }
 
@@ -81,7 +81,7 @@ TEST(Stale, NewGraphAtTheSameAddress) {
   const Expression five = input(*cg, 5.0F);
   EXPECT_EQ(one.pg, five.pg);
   EXPECT_TRUE(one.is_stale());
-  EXPECT_THROW(static_cast<void>(one.value()), StaleExpression);
+  EXPECT_THROW(static_cast<void>(one.value()), errors::StaleExpression);
   EXPECT_EQ(as_scalar(five.value()), 5.0F);
   cg->~ComputationGraph();
 }
@@ -96,7 +96,7 @@ TEST(Stale, RevertEndsOnlyWhatLiesAboveTheMark) {
   EXPECT_FALSE(below.is_stale());
   EXPECT_TRUE(above.is_stale());
   EXPECT_EQ(as_scalar(below.value()), 2.0F);
-  EXPECT_THROW(static_cast<void>(above.value()), StaleExpression);
+  EXPECT_THROW(static_cast<void>(above.value()), errors::StaleExpression);
   const Expression again = below * 4.0F;
   EXPECT_EQ(again.i, above.i);
   EXPECT_TRUE(above.is_stale());
@@ -109,18 +109,18 @@ TEST(Stale, GraphFunctionsRefuseThemToo) {
   const Expression old = input(cg, 1.0F);
   cg.clear();
   input(cg, 2.0F);
-  EXPECT_THROW(cg.forward(old), StaleExpression);
-  EXPECT_THROW(cg.backward(old), StaleExpression);
-  EXPECT_THROW(cg.get_value(old), StaleExpression);
-  EXPECT_THROW(cg.get_gradient(old), StaleExpression);
-  EXPECT_THROW(cg.incremental_forward(old), StaleExpression);
+  EXPECT_THROW(cg.forward(old), errors::StaleExpression);
+  EXPECT_THROW(cg.backward(old), errors::StaleExpression);
+  EXPECT_THROW(cg.get_value(old), errors::StaleExpression);
+  EXPECT_THROW(cg.get_gradient(old), errors::StaleExpression);
+  EXPECT_THROW(cg.incremental_forward(old), errors::StaleExpression);
 }
 
 TEST(Stale, UnsetExpression) {
   const Expression unset;
   EXPECT_TRUE(unset.is_stale());
-  EXPECT_THROW(static_cast<void>(unset.value()), Error);
-  EXPECT_THROW(tanh(unset), Error);
+  EXPECT_THROW(static_cast<void>(unset.value()), errors::Error);
+  EXPECT_THROW(tanh(unset), errors::Error);
 }
 
 TEST(Stale, ExpressionIsSixteenBytes) { EXPECT_EQ(sizeof(Expression), 16U); }
@@ -154,7 +154,7 @@ TEST(Stale, ManyGraphsAtOnceEachWithItsOwnExpressions) {
       EXPECT_EQ(as_scalar(nodes[i].value()), static_cast<float>(2 * i));
     }
   }
-  EXPECT_THROW(nodes[1] + nodes[3], GraphError);
+  EXPECT_THROW(nodes[1] + nodes[3], errors::GraphError);
   EXPECT_EQ(graphs[1]->nodes.size(), 2U);
 }
 
@@ -162,9 +162,9 @@ TEST(Nodes, TheViewEndsWithTheGraph) {
   ComputationGraph cg;
   constant(cg, {3}, 1.0F);
   EXPECT_EQ(cg.nodes[0]->dim, Dim({3}));
-  EXPECT_THROW(cg.nodes[1], IndexError);
-  EXPECT_THROW(cg.nodes[std::size_t{1} << 32], IndexError);
-  EXPECT_THROW(static_cast<void>(cg.get_dimension(1)), IndexError);
+  EXPECT_THROW(cg.nodes[1], errors::IndexError);
+  EXPECT_THROW(cg.nodes[std::size_t{1} << 32], errors::IndexError);
+  EXPECT_THROW(static_cast<void>(cg.get_dimension(1)), errors::IndexError);
   static_assert(std::is_same_v<decltype(cg.get_dimension(0)), const Dim&>);
 }
 

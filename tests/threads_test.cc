@@ -205,13 +205,13 @@ TEST(Threads, TwoThreadsInOneGraph) {
   while (!Waiting::inside) {
     std::this_thread::yield();
   }
-  EXPECT_THROW(static_cast<void>(x.value()), GraphError);
-  EXPECT_THROW(cg.forward(y), GraphError);
-  EXPECT_THROW(cg.backward(y), GraphError);
-  EXPECT_THROW(tanh(x), GraphError);
-  EXPECT_THROW(cg.clear(), GraphError);
-  EXPECT_THROW(cg.checkpoint(), GraphError);
-  EXPECT_THROW(cg.invalidate(), GraphError);
+  EXPECT_THROW(static_cast<void>(x.value()), errors::GraphError);
+  EXPECT_THROW(cg.forward(y), errors::GraphError);
+  EXPECT_THROW(cg.backward(y), errors::GraphError);
+  EXPECT_THROW(tanh(x), errors::GraphError);
+  EXPECT_THROW(cg.clear(), errors::GraphError);
+  EXPECT_THROW(cg.checkpoint(), errors::GraphError);
+  EXPECT_THROW(cg.invalidate(), errors::GraphError);
   Waiting::go_on = true;
   first.join();
   EXPECT_EQ(as_scalar((y + 1.0F).value()), 4.0F);

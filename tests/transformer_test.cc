@@ -173,13 +173,13 @@ TEST_P(Transformer, OneExampleStandsForAll) {
     expect_same(own(again.output), language_model.add_input(state, next).output);
   }
   const Expression two = drawn(Dim({kDim}, 2));
-  EXPECT_THROW(static_cast<void>(decoder.add_input(whole, two)), ShapeError);
-  EXPECT_THROW(static_cast<void>(decoder.add_input(decoder.start(seen), two)), ShapeError);
-  EXPECT_THROW(static_cast<void>(language_model.add_input(of_all, two)), ShapeError);
+  EXPECT_THROW(static_cast<void>(decoder.add_input(whole, two)), errors::ShapeError);
+  EXPECT_THROW(static_cast<void>(decoder.add_input(decoder.start(seen), two)), errors::ShapeError);
+  EXPECT_THROW(static_cast<void>(language_model.add_input(of_all, two)), errors::ShapeError);
   const TransformerState first = decoder.add_input(decoder.start(columns(seen, 0, 1)), one);
   TransformerState mixed = first;
   mixed.memory = decoder.start(drawn(Dim({kMemory, 4}, 2))).memory;
-  EXPECT_THROW(static_cast<void>(decoder.add_input(mixed, next)), ShapeError);
+  EXPECT_THROW(static_cast<void>(decoder.add_input(mixed, next)), errors::ShapeError);
 }
 
 TEST_P(Transformer, SentencesOfOnePosition) {
@@ -303,7 +303,7 @@ TEST(Encodings, Sinusoidal) {
     const Expression one = encoding.add(ones(cg, {dim}), 1);
     EXPECT_EQ(one.dim(), Dim({dim}));
     EXPECT_NEAR(numbers_of(one)[0], 1.0 + std::sin(1.0), tolerance::kThroughFloat);
-    EXPECT_THROW(static_cast<void>(encoding.add(ones(cg, {dim + 1, 2}))), ShapeError);
+    EXPECT_THROW(static_cast<void>(encoding.add(ones(cg, {dim + 1, 2}))), errors::ShapeError);
   }
 }
 
@@ -321,8 +321,8 @@ TEST(Encodings, Learned) {
   // Positions 1 and 2 of both examples.
   EXPECT_EQ(numbers_of(encoding.add(input(cg, Dim({2, 2}, 2), {1, 1, 2, 1, 3, 1, 4, 1}), 1)),
             (Numbers{2, 1.5, 4, 1.5, 4, 1.5, 6, 1.5}));
-  EXPECT_THROW(static_cast<void>(encoding.add(ones(cg, {2, 2}), 2)), IndexError);
-  EXPECT_THROW(static_cast<void>(encoding.add(ones(cg, {2}), 3)), IndexError);
+  EXPECT_THROW(static_cast<void>(encoding.add(ones(cg, {2, 2}), 2)), errors::IndexError);
+  EXPECT_THROW(static_cast<void>(encoding.add(ones(cg, {2}), 3)), errors::IndexError);
   for (const bool update : {false, true}) {
     encoding.set_updated(update);
     const Parameter x = model.add_parameters({2});
@@ -341,7 +341,7 @@ TEST_P(Transformer, Dropout) {
   const Numbers one = numbers_of(encoder.encode(x));
   EXPECT_NE(one, without);
   EXPECT_NE(numbers_of(encoder.encode(x)), one) << "drawn anew";
-  EXPECT_NE(testing::text_of_error<ValueError>([&] {
+  EXPECT_NE(testing::text_of_error<errors::ValueError>([&] {
               encoder.set_dropout(2.0F);
             }).find(": the dropout rate is 2"),
             std::string::npos);
@@ -366,9 +366,9 @@ TEST_P(Transformer, Dropout) {
   }
   decoder.disable_dropout();
   EXPECT_EQ(numbers_of(decoder.add_input(start, x).output), decoded);
-  EXPECT_THROW(decoder.set_dropout(1.5F), ValueError);
-  EXPECT_THROW(encoder.set_dropout(1.5F), ValueError);
-  EXPECT_THROW(encoder.set_dropout(-0.5F), ValueError);
+  EXPECT_THROW(decoder.set_dropout(1.5F), errors::ValueError);
+  EXPECT_THROW(encoder.set_dropout(1.5F), errors::ValueError);
+  EXPECT_THROW(encoder.set_dropout(-0.5F), errors::ValueError);
 }
 
 TEST_P(Transformer, CopiesAndFiles) {
@@ -389,7 +389,7 @@ TEST_P(Transformer, CopiesAndFiles) {
   shared.new_graph(cg);
   EXPECT_EQ(numbers_of(shared.encode(x)), wanted);
   TransformerDecoderBuilder decoder2(kLayers, kDim, kHeads, kHidden, other, options);
-  EXPECT_THROW(decoder2.copy(language_model), ValueError);
+  EXPECT_THROW(decoder2.copy(language_model), errors::ValueError);
   const Expression seen = drawn({kMemory, 4});
   const auto decoded = [&](const TransformerDecoderBuilder& b) {
     return numbers_of(b.add_input(b.start(seen), x).output);
@@ -405,7 +405,7 @@ TEST_P(Transformer, CopiesAndFiles) {
         TransformerEncoderBuilder(kLayers, kDim, kHeads, kHidden + 1, other, options),
         TransformerEncoderBuilder(kLayers, kDim, kHeads, kHidden, other,
                                   options_of(!GetParam(), GetParam()))}) {
-    EXPECT_THROW(shared.copy(wrong), ValueError);
+    EXPECT_THROW(shared.copy(wrong), errors::ValueError);
     shared.new_graph(cg);
     EXPECT_EQ(numbers_of(shared.encode(x)), wanted) << "what throws changes nothing";
   }
@@ -454,10 +454,10 @@ TEST_P(Transformer, Errors) {
   const auto refuses = [](const auto& exception, const std::function<void()>& call) {
     EXPECT_THROW(call(), std::decay_t<decltype(exception)>);
   };
-  const ShapeError shape("");
-  const ValueError value("");
-  const StateError state_error("");
-  const GraphError graph_error("");
+  const errors::ShapeError shape("");
+  const errors::ValueError value("");
+  const errors::StateError state_error("");
+  const errors::GraphError graph_error("");
   const Expression x = drawn({kDim, 3});
   const Expression seen = drawn({kMemory, 2});
   ComputationGraph other;
@@ -499,7 +499,7 @@ TEST_P(Transformer, Errors) {
   refuses(state_error, [&] { static_cast<void>(fresh.encode(x)); });
   try {
     static_cast<void>(encoder.encode(wrong));
-  } catch (const ShapeError& e) {
+  } catch (const errors::ShapeError& e) {
     EXPECT_EQ(std::string(e.what()),
               "TransformerEncoderBuilder: encode: x is {5,3}; want {4} or {4,positions} with a "
               "position at least");

@@ -10,6 +10,7 @@
 #include "dynet/init.h"
 #include "dynet/io.h"
 #include "dynet/training.h"
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "support/builder_checks.h"
@@ -114,9 +115,9 @@ TYPED_TEST(TreeBuilders, ErrorsHaveTheCallersLine) {
   const auto add_by_base = [&] {
     static_cast<TreeLSTMBuilder&>(builder).add_input(0, {}, stranger);
   };
-  EXPECT_NE(testing::text_of_error<GraphError>(add).find(here), std::string::npos)
-      << testing::text_of_error<GraphError>(add);
-  EXPECT_EQ(testing::text_of_error<GraphError>(add_by_base).find("tree_builders_test.cc"),
+  EXPECT_NE(testing::text_of_error<errors::GraphError>(add).find(here), std::string::npos)
+      << testing::text_of_error<errors::GraphError>(add);
+  EXPECT_EQ(testing::text_of_error<errors::GraphError>(add_by_base).find("tree_builders_test.cc"),
             std::string::npos);
 }
 

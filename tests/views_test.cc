@@ -113,15 +113,18 @@ TEST_F(Timeline, EachThreadHasItsLine) {
 }
 
 TEST_F(Timeline, OneAtATimeAndOnlyWhereItCanBeWritten) {
-  EXPECT_EQ(text_of_error<IoError>([&] { TimelineScope(folder_.path() / "no" / "run.json"); }),
-            "TimelineScope: cannot write " + (folder_.path() / "no" / "run.json").string() +
-                ": No such file or directory");
+  EXPECT_EQ(
+      text_of_error<errors::IoError>([&] { TimelineScope(folder_.path() / "no" / "run.json"); }),
+      "TimelineScope: cannot write " + (folder_.path() / "no" / "run.json").string() +
+          ": No such file or directory");
   const std::string nowhere = (folder_.path() / "no" / "graph.txt").string();
-  EXPECT_EQ(text_of_error<IoError>([&] { ComputationGraph().dump(nowhere, true, false, false); }),
-            "dump: cannot write " + nowhere + ": No such file or directory");
+  EXPECT_EQ(
+      text_of_error<errors::IoError>([&] { ComputationGraph().dump(nowhere, true, false, false); }),
+      "dump: cannot write " + nowhere + ": No such file or directory");
   const TimelineScope scope(file_);
-  EXPECT_THROW(TimelineScope(folder_.path() / "other.json"), UsageError);
-  EXPECT_THROW(TimelineScope(folder_.path() / "other.json"), UsageError);  // still the first one's
+  EXPECT_THROW(TimelineScope(folder_.path() / "other.json"), errors::UsageError);
+  EXPECT_THROW(TimelineScope(folder_.path() / "other.json"),
+               errors::UsageError);  // still the first one's
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "other.json"));
 }
 

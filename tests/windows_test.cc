@@ -58,10 +58,10 @@ TEST_F(Windows, ListsBehindPointersAreReadAgain) {
   EXPECT_EQ(value_of(y), (Floats{2, 5, 8, 11}));
   rows[0] = 3;
   cg.invalidate();
-  EXPECT_THROW(static_cast<void>(y.value()), IndexError);
+  EXPECT_THROW(static_cast<void>(y.value()), errors::IndexError);
   rows = {0, 1};
   cg.invalidate();
-  EXPECT_THROW(static_cast<void>(y.value()), ValueError) << "another length";
+  EXPECT_THROW(static_cast<void>(y.value()), errors::ValueError) << "another length";
 }
 
 TEST_F(Windows, GatherAndScatterAddByExample) {
@@ -290,13 +290,13 @@ TEST_F(Windows, IndicesAtTheirBounds) {
   const Expression four = counted({4});
   EXPECT_EQ(value_of(select_rows(x, 2U)), (Floats{2, 5, 8, 11}));
   for (const unsigned i : {3U, kMinusOne}) {
-    refuses<IndexError>({[&] { return select_rows(x, i); },
-                         [&] { return select_cols(batch, Indices{0, i}); },
-                         [&] { return gather(x, Indices{i}, 1); },
-                         [&] { return scatter_add(x, Indices{0, 1, i}, 3); },
-                         [&] { return pick_batch_elems(batch, Indices{i}); }});
+    refuses<errors::IndexError>({[&] { return select_rows(x, i); },
+                                 [&] { return select_cols(batch, Indices{0, i}); },
+                                 [&] { return gather(x, Indices{i}, 1); },
+                                 [&] { return scatter_add(x, Indices{0, 1, i}, 3); },
+                                 [&] { return pick_batch_elems(batch, Indices{i}); }});
   }
-  refuses<ShapeError>(
+  refuses<errors::ShapeError>(
       {[&] { return select_rows(x, Indices{}); }, [&] { return select_cols(four, 0U); },
        [&] { return gather(x, Indices{}, 0); }, [&] { return gather(x, Indices{0, 1}, kMinusOne); },
        [&] { return gather(x, Indices{0}, 1, 2); },
@@ -305,7 +305,7 @@ TEST_F(Windows, IndicesAtTheirBounds) {
        [&] { return scatter_add(x, Indices{0, 1}, 3); },
        [&] { return scatter_add(x, Indices{0, 1, 2}, 3, kMinusOne); },
        [&] { return pick_batch_elems(batch, Indices{}); }});
-  refuses<IndexError>({[&] { return scatter_add(x, Indices{0, 0, 0}, 0); }});
+  refuses<errors::IndexError>({[&] { return scatter_add(x, Indices{0, 0, 0}, 0); }});
 }
 
 TEST_F(Windows, RangesAtTheirBounds) {
@@ -326,7 +326,7 @@ TEST_F(Windows, RangesAtTheirBounds) {
   calls.emplace_back([&] { return strided_select(x, {1}, {0}, {4}); });
   calls.emplace_back([&] { return strided_select(x, {1}, {2}, {2}); });
   calls.emplace_back([&] { return strided_select(x, {1, 1, 1, 1}); });
-  refuses<ShapeError>(calls);
+  refuses<errors::ShapeError>(calls);
 }
 
 TEST_F(Windows, AttributesAtTheirBounds) {
@@ -340,7 +340,7 @@ TEST_F(Windows, AttributesAtTheirBounds) {
   EXPECT_EQ(value_of(conv2d(x, large, {1, 9}, false)), (Floats{3, 3, 3}));
   EXPECT_EQ(value_of(maxpooling2d(x, {1U << 12, 1U << 12}, {1, 1}, false)), Floats(12, 11.0F));
   EXPECT_EQ(value_of(maxpooling2d(x, {kMinusOne, kMinusOne}, {9, 9}, false)), Floats{11});
-  refuses<ShapeError>(
+  refuses<errors::ShapeError>(
       {[&] { return conv2d(x, f, {0, 1}); }, [&] { return conv2d(x, f, none); },
        [&] { return conv2d(x, large, {1, 1}); }, [&] { return conv2d(x, two_channels, {1, 1}); },
        [&] { return conv2d(x, f, two, {1, 1}); }, [&] { return maxpooling2d(x, {0, 1}, {1, 1}); },
@@ -348,15 +348,17 @@ TEST_F(Windows, AttributesAtTheirBounds) {
        [&] { return maxpooling2d(x, {4, 1}, {1, 1}); },
        [&] { return maxpooling2d(x, {kMinusOne, 1}, {1, 1}); },
        [&] { return maxpooling2d(x, none, {1, 1}); }});
-  refuses<ValueError>({[&] { return conv2d(x, f, {1, 1, 1}); }});
+  refuses<errors::ValueError>({[&] { return conv2d(x, f, {1, 1, 1}); }});
   // Windows that have more elements together than can be addressed.
   const Expression tall = constant(cg, {1U << 31, 1}, 1.0F);
   const Expression tall_filter = constant(cg, {1U << 31, 1, 1, 1}, 1.0F);
   const Expression field = constant(cg, {1U << 30, 1U << 12}, 1.0F);
-  refuses<ShapeError>({[&] { return conv2d(tall, tall_filter, {1, 1}, false); },
-                       [&] { return maxpooling2d(field, {1U << 12, 1U << 12}, {1, 1}, false); }});
+  refuses<errors::ShapeError>(
+      {[&] { return conv2d(tall, tall_filter, {1, 1}, false); },
+       [&] { return maxpooling2d(field, {1U << 12, 1U << 12}, {1, 1}, false); }});
   for (const unsigned bad : {0U, 5U, kMinusOne}) {
-    refuses<ShapeError>({[&] { return kmh_ngram(x, bad); }, [&] { return fold_rows(x, bad); }});
+    refuses<errors::ShapeError>(
+        {[&] { return kmh_ngram(x, bad); }, [&] { return fold_rows(x, bad); }});
   }
   EXPECT_EQ(value_of(kmh_ngram(x, 4)), (Floats{18, 22, 26}));
 }
@@ -368,7 +370,7 @@ TEST_F(Windows, ShapesThatDoNotFit) {
   const Expression wide = counted({3, 5});
   const Expression t = counted({2, 3, 2});
   const Expression u = counted({3, 2, 3});
-  refuses<ShapeError>(
+  refuses<errors::ShapeError>(
       {[&] { return colwise_add(three, three); }, [&] { return colwise_add(x, four); },
        [&] { return contract3d_1d(x, three); }, [&] { return contract3d_1d(t, three); },
        [&] { return contract3d_1d_1d(t, three, three); }, [&] { return batch_matmul(x, wide); },

@@ -9,7 +9,11 @@
 // compared without regard to spaces, so that the check needs no clang-format; `tools/generate-api`
 // runs it after writing.
 //
-// The two rules that are not obvious:
+// The rules that are not obvious:
+// - A function that DyNet 2.1 lacks is a template, `template <int = 0>`: a program that says `using
+//   namespace dynet` and has a function with the same name and parameters calls its own, because a
+//   function is a better match than a template. Callers see no difference. The source instantiates
+//   the template, so that the library exports it like a function (docs/decisions/0027).
 // - The user's line reaches a named function as its last argument and an operator through
 //   `detail::Located`, because operators cannot have default arguments. Named functions take
 //   `const Expression&`: with a converting parameter, a template `f(const T&, const T&)` that a
@@ -42,6 +46,25 @@ using dynet::ext::Info;
 using dynet::ext::Payload;
 using std::string;
 using std::string_view;
+
+/// The functions of DyNet 2.1 that are operations. A function with another name is new.
+// clang-format off
+constexpr string_view kOldNames[] = {
+    "abs", "acos", "acosh", "affine_transform", "argmax", "asin", "asinh", "atan", "atanh",
+    "average", "binary_log_loss", "block_dropout", "cdiv", "ceil", "circ_conv", "circ_corr",
+    "cmult", "concatenate", "concatenate_to_batch", "constrained_softmax", "contract3d_1d", "cos",
+    "cosh", "cube", "cumsum", "dot_product", "dropout", "dropout_batch", "dropout_dim", "elu",
+    "erf", "exp", "filter1d_narrow", "flip_gradient", "floor", "fold_rows", "hinge",
+    "huber_distance", "inverse", "kmax_pooling", "kmh_ngram", "l1_distance", "l2_norm",
+    "layer_norm", "lgamma", "log", "log_sigmoid", "log_softmax", "logdet", "logistic",
+    "logsumexp_dim", "max", "max_dim", "maxpooling2d", "min", "min_dim", "nobackprop", "noise",
+    "pairwise_rank_loss", "pick", "pick_batch_elem", "pick_batch_elems", "pick_range",
+    "pickneglogsoftmax", "poisson_loss", "pow", "rectify", "reshape", "round", "scale_gradient",
+    "select_cols", "select_rows", "selu", "silu", "sin", "sinh", "softmax", "softsign",
+    "sparsemax", "sparsemax_loss", "sqrt", "square", "squared_distance", "squared_norm", "sum",
+    "sum_batches", "sum_elems", "tan", "tanh", "transpose", "vanilla_lstm_c", "vanilla_lstm_h",
+    "weight_norm"};
+// clang-format on
 
 // ---- facts about an operation -------------------------------------------------------------------
 
@@ -83,6 +106,10 @@ struct Function {
     throw std::runtime_error("no C++ operator for " + string(info.mirrored));
   }
   [[nodiscard]] bool is_operator() const { return name().starts_with("operator"); }
+  [[nodiscard]] bool is_new() const {
+    return !is_operator() &&
+           std::find(std::begin(kOldNames), std::end(kOldNames), name()) == std::end(kOldNames);
+  }
 };
 
 template <class T>
@@ -191,9 +218,22 @@ struct Overload {
   string name;
   std::vector<Parameter> parameters;
   string body;
+  bool is_new = false;
 
-  [[nodiscard]] string signature(bool with_defaults) const {
-    string s = result + " " + name + "(";
+  [[nodiscard]] string declaration() const {
+    return (is_new ? "template <int = 0> " : "") + signature(name, true) + ";\n";
+  }
+  [[nodiscard]] string definition() const {
+    string s = (is_new ? "template <int> " : "") + signature(name, false) + " {\n" + body + "\n}\n";
+    if (is_new) {
+      s += "template " + signature(name + "<>", false) + ";\n";
+    }
+    return s;
+  }
+
+ private:
+  [[nodiscard]] string signature(const string& called, bool with_defaults) const {
+    string s = result + " " + called + "(";
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       const Parameter& p = parameters[i];
       s += (i > 0 ? ", " : "") + p.type + " " + p.name;
@@ -227,6 +267,7 @@ Overload finish(const Function& f, std::vector<Parameter> leading, const string&
                 std::size_t attributes, bool location) {
   Overload o;
   o.name = f.name();
+  o.is_new = f.is_new();
   o.result = f.outputs > 1 ? "std::array<Expression, " + std::to_string(f.outputs) + ">"
                            : string("Expression");
   o.parameters = std::move(leading);
@@ -417,7 +458,7 @@ string header_of(const string& family, const std::vector<Function>& functions) {
   for (const Function& f : functions) {
     write_documentation(body, f);
     for (const Overload& o : overloads(f)) {
-      body << o.signature(true) << ";\n";
+      body << o.declaration();
     }
     body << "\n";
   }
@@ -443,7 +484,7 @@ string source_of(const string& family, const std::vector<Function>& functions) {
          "dynet {\n\n";
   for (const Function& f : functions) {
     for (const Overload& o : overloads(f)) {
-      out << o.signature(false) << " {\n" << o.body << "\n}\n";
+      out << o.definition();
     }
     out << "\n";
   }

@@ -196,7 +196,7 @@ TEST_F(ExamplesTest, SavedModelsGiveTheSameAnswers) {
   populate(other, file("model"));
   EXPECT_EQ(tag_scores(model, words), tag_scores(other, words));
   EXPECT_THROW(load_settings(file("model"), "rnnlm"), std::runtime_error);
-  EXPECT_THROW(load_settings(file("none"), "tagger"), IoError);
+  EXPECT_THROW(load_settings(file("none"), "tagger"), errors::IoError);
 }
 
 std::string what_fails(const std::function<void()>& call) {

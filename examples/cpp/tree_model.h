@@ -3,6 +3,7 @@
 // The tree LSTM of the paper: words are rows of a table, nodes are joined by a
 // BinaryTreeLSTMBuilder, and a matrix scores the classes of each node.
 
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "trees.h"

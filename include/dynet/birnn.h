@@ -117,7 +117,7 @@ class BiRNNBuilder {
  private:
   static void check(bool is_right, const std::string& mistake) {
     if (!is_right) {
-      throw ValueError("BiRNNBuilder: " + mistake);
+      throw errors::ValueError("BiRNNBuilder: " + mistake);
     }
   }
   template <class Function>
@@ -130,8 +130,8 @@ class BiRNNBuilder {
 
   void check_layers(const char* call) const {
     if (builder_layers.empty()) {
-      throw StateError("BiRNNBuilder: " + std::string(call) +
-                       ": the builder was made without layers");
+      throw errors::StateError("BiRNNBuilder: " + std::string(call) +
+                               ": the builder was made without layers");
     }
   }
 

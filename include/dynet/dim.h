@@ -85,6 +85,7 @@ struct Dim {
 };
 
 /// `count` as an extent. SizeError if it does not fit 32 bits; its text begins with `what`.
+template <int = 0>
 [[nodiscard]] unsigned to_extent(ext::Count count, const std::string& what);
 
 /// Equal number of dimensions, extents and batch: `{3}` is not `{3,1}`.
@@ -95,6 +96,7 @@ std::ostream& operator<<(std::ostream& os, const Dim& d);
 std::ostream& operator<<(std::ostream& os, const std::vector<Dim>& ds);
 std::istream& operator>>(std::istream& is, Dim& d);
 /// `{2,3}x4`: the form of error messages.
+template <int = 0>
 [[nodiscard]] std::string to_string(const Dim& d);
 
 }  // namespace dynet

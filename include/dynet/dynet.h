@@ -203,6 +203,7 @@ struct ComputationGraph {
 /// node waits for the other. "equal keys": nodes that are requested together and become ready
 /// together share a group. Computes nothing. StaleExpression; GraphError if the nodes are of
 /// different graphs.
+template <int = 0>
 [[nodiscard]] std::string explain_batch(const Expression& a, const Expression& b);
 
 /// Exchanges two indices, for programs that do so by an unqualified name.

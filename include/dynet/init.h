@@ -56,11 +56,14 @@ void reset_rng(unsigned seed);
 /// Called from any thread. A message about a probable mistake begins with "warning: ": an update
 /// without a gradient, a negative learning rate, a graph that grows and grows. Warnings come before
 /// any change; a sink may throw then, which ends the call.
+template <int = 0>
 void set_log_sink(std::function<void(const std::string&)> sink);
 
 /// Precision of products of float matrices: "highest". ValueError for "high" and "medium", which
 /// allow less than float and would change nothing in this build, and for other words.
+template <int = 0>
 void set_float32_matmul_precision(const std::string& precision);
+template <int = 0>
 [[nodiscard]] std::string get_float32_matmul_precision();
 
 }  // namespace dynet

@@ -125,9 +125,11 @@ class TextFileLoader : public Loader {
 
 /// A saver in the format of the name: safetensors for ".safetensors", else text. IoError when the
 /// file cannot be written.
+template <int = 0>
 std::unique_ptr<Saver> make_saver(const std::string& filename, bool append = false);
 /// A loader for the format of the file's content, whatever the name. A file that cannot be read is
 /// an IoError here or in the first load.
+template <int = 0>
 std::unique_ptr<Loader> make_loader(const std::string& filename);
 
 }  // namespace dynet

@@ -1,7 +1,7 @@
 #pragma once
 
-// Training with several processes, under the names of DyNet 2.1. New programs use workers.h, on
-// which this header is built.
+// Training with several processes, under the names of DyNet 2.1. New programs use workers.h, which
+// is built on the same crews.
 //
 // A program derives from ILearner, calls `initialize(argc, argv, true)`, and hands learner, trainer
 // and data to run_multi_process. (Workers of 2.1 added gradients to one memory at any time, and one
@@ -38,7 +38,7 @@
 #include "dynet/except.h"
 #include "dynet/globals.h"
 #include "dynet/training.h"
-#include "dynet/workers.h"
+#include "dynet/workers/crew.h"
 
 namespace dynet::mp {
 
@@ -116,7 +116,7 @@ void* shared_bytes(std::size_t bytes);
 /// One value, from or to a pipe. IoError if its other end is closed.
 void read_bytes(int pipe, void* to, std::size_t bytes);
 void write_bytes(int pipe, const void* from, std::size_t bytes);
-[[nodiscard]] WorkerOptions worker_options(unsigned num_children);
+[[nodiscard]] workers::WorkerOptions worker_options(unsigned num_children);
 /// Notes when a run begins, and counts from 0.
 void start_run();
 /// All parameters of the process in shared memory, for callers that do not know the learner's

@@ -39,9 +39,9 @@ class NodeArguments {
   [[nodiscard]] std::vector<Expression> in(ComputationGraph& cg, const char* name,
                                            std::size_t fewest, std::size_t most) const {
     if (indices_.size() < fewest || indices_.size() > most) {
-      throw ValueError(std::string(name) + " of " + std::to_string(indices_.size()) +
-                       " arguments; want " + std::to_string(fewest) +
-                       (most > fewest ? " or more" : ""));
+      throw errors::ValueError(std::string(name) + " of " + std::to_string(indices_.size()) +
+                               " arguments; want " + std::to_string(fewest) +
+                               (most > fewest ? " or more" : ""));
     }
     std::vector<Expression> xs;
     xs.reserve(indices_.size());
@@ -74,8 +74,8 @@ inline constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
 [[nodiscard]] inline Expression gates(const std::vector<Expression>& xs, bool dropout,
                                       real weightnoise_std, Where w) {
   if (dropout && xs.size() < 7) {
-    throw ValueError("VanillaLSTMGates with dropout: " + std::to_string(xs.size()) +
-                     " arguments; want 7 or more");
+    throw errors::ValueError("VanillaLSTMGates with dropout: " + std::to_string(xs.size()) +
+                             " arguments; want 7 or more");
   }
   const std::size_t inputs = xs.size() - (dropout ? 6 : 4);
   const std::vector<Expression> x(xs.begin(), xs.begin() + static_cast<std::ptrdiff_t>(inputs));

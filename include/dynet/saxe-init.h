@@ -10,8 +10,8 @@ namespace dynet {
 /// another shape. ParameterInitSaxe does the same to parameters.
 inline void orthonormal_random(unsigned dim, float g, Tensor& x) {
   if (x.d != Dim({dim, dim})) {
-    throw ShapeError("orthonormal_random of " + std::to_string(dim) + ": the tensor is " +
-                     to_string(x.d));
+    throw errors::ShapeError("orthonormal_random of " + std::to_string(dim) + ": the tensor is " +
+                             to_string(x.d));
   }
   TensorTools::randomize_orthonormal(x, g);
 }

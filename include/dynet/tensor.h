@@ -53,6 +53,7 @@ real as_scalar(const Tensor& t);
 /// All elements in memory order, each times `a`.
 [[nodiscard]] std::vector<real> as_scale_vector(const Tensor& v, float a);
 /// All elements in the precision of the device.
+template <int = 0>
 [[nodiscard]] std::vector<double> as_double_vector(const Tensor& t);
 
 /// Draws from `*rndeng`: uniform in [0,1); an integer in [0,n) (UsageError unless n > 0); normal.

@@ -331,7 +331,8 @@ nb::object listed(nb::handle values, const char* want) {
 Dim FloatArray::dim(bool batched) const {
   const std::size_t axes = shape.size() - (batched ? 1 : 0);
   if (axes > DYNET_MAX_TENSOR_DIM) {
-    throw SizeError("an array of " + std::to_string(shape.size()) + " axes; want at most 7");
+    throw errors::SizeError("an array of " + std::to_string(shape.size()) +
+                            " axes; want at most 7");
   }
   const auto extent = [&](std::size_t axis) {
     return to_extent(static_cast<std::int64_t>(shape[axis]),
@@ -547,8 +548,8 @@ nb::list to_list(const Tensor& t, Handlers handlers) {
 
 double to_scalar(const Tensor& t, const Expression& of) {
   if (t.d.elements() != 1) {
-    throw ValueError("scalar_value: the value is " + to_string(t.d) + "; want one element\n  " +
-                     describe(of));
+    throw errors::ValueError("scalar_value: the value is " + to_string(t.d) +
+                             "; want one element\n  " + describe(of));
   }
   if (t.is_double()) {
     return as_double_vector(t)[0];

@@ -108,7 +108,7 @@ auto define_builder(nb::module_& m, const char* name, const char* doc) {
           "get_parameter_expressions",
           [](const Py& b) {
             if (!b.ready.is_ready()) {
-              throw StateError(
+              throw errors::StateError(
                   "get_parameter_expressions: call initial_state() in this graph first");
             }
             nb::list layers;
@@ -179,7 +179,7 @@ void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
       "set_dropout_masks",
       [](const Py& b, unsigned batch_size) {
         if (!b.ready.is_ready()) {
-          throw StateError("set_dropout_masks: call initial_state() in this graph first");
+          throw errors::StateError("set_dropout_masks: call initial_state() in this graph first");
         }
         static_cast<Builder&>(b.latest()).set_dropout_masks(batch_size);
       },
@@ -207,7 +207,8 @@ void bind_coupled(nb::module_& m) {
       +[](unsigned layers, unsigned input_dim, unsigned hidden_dim, ParameterCollection& model,
           const Elsewhere& ln_lstm, const Elsewhere& forget_bias) {
         if (!ln_lstm.is_none() || !forget_bias.is_none()) {
-          throw ValueError("ln_lstm and forget_bias are of VanillaLSTMBuilder: derive from that");
+          throw errors::ValueError(
+              "ln_lstm and forget_bias are of VanillaLSTMBuilder: derive from that");
         }
         return make_rnn<CoupledLSTMBuilder>(layers, input_dim, hidden_dim, model);
       },

@@ -57,8 +57,9 @@ PyInitializer read_init(const InitArguments& args, const Dim& d) {
       const unsigned last = d.nd == 0 ? 1 : d.d[d.nd - 1];
       set(ParameterInitNormal(0.0F, 1.0F / (2.0F * static_cast<float>(last))));
     } else {
-      throw ValueError("init is \"" + name +
-                       "\"; want \"glorot\", \"identity\", \"uniform\", \"normal\" or \"he\"");
+      throw errors::ValueError(
+          "init is \"" + name +
+          "\"; want \"glorot\", \"identity\", \"uniform\", \"normal\" or \"he\"");
     }
   } else if (nb::isinstance<PyInitializer>(args.init)) {
     result = nb::cast<PyInitializer>(args.init);
@@ -66,7 +67,7 @@ PyInitializer read_init(const InitArguments& args, const Dim& d) {
              (is_one_number(args.init) || is_scalar(args.init))) {
     set(ParameterInitConst(nb::cast<float>(args.init)));
   } else {
-    throw ValueError(
+    throw errors::ValueError(
         "init is " + told(args.init) +
         "; want None, a number, \"glorot\" or another name, an initializer or an array");
   }
@@ -119,8 +120,8 @@ std::string shape_text(const Dim& d) { return nb::repr(shape_tuple(d)).c_str(); 
 /// difference.
 void check_shape(const Dim& asked, const Dim& has) {
   if (asked.truncate() != has.truncate()) {
-    throw ShapeError("dim is " + shape_text(asked) + " and init is an array of shape " +
-                     shape_text(has) + "; want equal shapes");
+    throw errors::ShapeError("dim is " + shape_text(asked) + " and init is an array of shape " +
+                             shape_text(has) + "; want equal shapes");
   }
 }
 
@@ -151,7 +152,7 @@ PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& 
   }
   const Dim& all = dim.dim;
   if (all.nd == 0) {
-    throw ValueError("add_lookup_parameters: want the number of rows first");
+    throw errors::ValueError("add_lookup_parameters: want the number of rows first");
   }
   Dim row;
   row.nd = std::max(1U, all.nd - 1);
@@ -160,7 +161,7 @@ PyLookupParameters add_lookup_parameters(ParameterCollection& pc, const DimArg& 
   }
   const PyInitializer values = read_init({init, scale, mean, std}, row);
   if (values.is_array) {
-    throw ValueError("add_lookup_parameters: give the array itself as init");
+    throw errors::ValueError("add_lookup_parameters: give the array itself as init");
   }
   return {pc.add_lookup_parameters(all.d[0], row, *values.init, name,
                                    get_device_manager()->get_global_device(device)),

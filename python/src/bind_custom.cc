@@ -170,9 +170,9 @@ void write(nb::handle values, const ext::Operand& y, bool whole, std::int64_t ex
   const HostArray array(values, is_double);
   const Dim want = shape_of(y, whole);
   if (!array.has_shape(want)) {
-    throw ShapeError(class_name(object) + "." + function + ": returned an array of shape " +
-                     std::string(nb::repr(array.object.attr("shape")).c_str()) + "; want " +
-                     std::string(nb::repr(batched_shape_tuple(want)).c_str()));
+    throw errors::ShapeError(class_name(object) + "." + function + ": returned an array of shape " +
+                             std::string(nb::repr(array.object.attr("shape")).c_str()) + "; want " +
+                             std::string(nb::repr(batched_shape_tuple(want)).c_str()));
   }
   const auto put = [&]<class T>(const T* from) {
     T* to = y.example<T>(example);
@@ -220,8 +220,8 @@ nb::object returned_gradient(nb::handle object, const nb::object& gradients, std
     return gradients;
   }
   if (!is_list || nb::len(gradients) != args) {
-    throw ValueError(class_name(object) + ".backward: want a gradient for each of the " +
-                     std::to_string(args) + " arguments, as a tuple");
+    throw errors::ValueError(class_name(object) + ".backward: want a gradient for each of the " +
+                             std::to_string(args) + " arguments, as a tuple");
   }
   return gradients[arg];
 }
@@ -268,8 +268,9 @@ Dim result_of(nb::handle object, std::span<const Expression> xs) {
   const nb::object shape = object.attr("shape")(*nb::tuple(shapes));
   DimArg d;
   if (!nb::try_cast(shape, d)) {
-    throw ShapeError(class_name(object) + ".shape: returned " +
-                     std::string(nb::repr(shape).c_str()) + "; want an int or a tuple of ints");
+    throw errors::ShapeError(class_name(object) + ".shape: returned " +
+                             std::string(nb::repr(shape).c_str()) +
+                             "; want an int or a tuple of ints");
   }
   d.dim.bd = 1;
   return d.dim;

@@ -36,15 +36,16 @@ void bind_trace(nb::module_& m) {
             new (self) Trace{words, std::nullopt};
           },
           arg("words"))
-      .def("__enter__",
-           [](nb::handle self) {
-             auto& trace = nb::cast<Trace&>(self);
-             if (trace.scope) {
-               throw UsageError("trace: one object is entered once at a time; make another");
-             }
-             trace.scope.emplace(trace.words);
-             return nb::borrow(self);
-           })
+      .def(
+          "__enter__",
+          [](nb::handle self) {
+            auto& trace = nb::cast<Trace&>(self);
+            if (trace.scope) {
+              throw errors::UsageError("trace: one object is entered once at a time; make another");
+            }
+            trace.scope.emplace(trace.words);
+            return nb::borrow(self);
+          })
       .def("__exit__", [](Trace& self, const nb::args&) { self.scope.reset(); });
 }
 
@@ -71,7 +72,8 @@ void bind_timeline(nb::module_& m) {
            [](nb::handle self) {
              auto& timeline = nb::cast<Timeline&>(self);
              if (timeline.scope) {
-               throw UsageError("timeline: one object is entered once at a time; make another");
+               throw errors::UsageError(
+                   "timeline: one object is entered once at a time; make another");
              }
              timeline.scope.emplace(timeline.file);
              return nb::borrow(self);

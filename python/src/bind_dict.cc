@@ -42,10 +42,10 @@ struct Restored : Dict {
     const auto& [words, is_frozen, unknown] = state;
     const bool is_there = words.empty() || unknown < static_cast<int>(words.size());
     if (size() != words.size() || unknown < -1 || (unknown >= 0 && !is_frozen) || !is_there) {
-      throw ValueError("Dict: the state says " + std::to_string(words.size()) + " words, " +
-                       std::to_string(size()) + " of them different, " +
-                       (is_frozen ? "frozen, " : "not frozen, ") + "and " +
-                       std::to_string(unknown) + " for the unknown one, which cannot be");
+      throw errors::ValueError("Dict: the state says " + std::to_string(words.size()) + " words, " +
+                               std::to_string(size()) + " of them different, " +
+                               (is_frozen ? "frozen, " : "not frozen, ") + "and " +
+                               std::to_string(unknown) + " for the unknown one, which cannot be");
     }
     frozen = is_frozen;
     map_unk = unknown >= 0;

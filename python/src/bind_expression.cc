@@ -66,8 +66,9 @@ Expression pick_index(const Expression& e, long index) {
   const Dim& d = e.dim();
   const long n = static_cast<long>(d.d[0]);
   if (index < -n || index >= n) {
-    throw IndexError("pick: index " + std::to_string(index) + " of an expression " + to_string(d) +
-                     "; want from " + std::to_string(-n) + " to " + std::to_string(n - 1));
+    throw errors::IndexError("pick: index " + std::to_string(index) + " of an expression " +
+                             to_string(d) + "; want from " + std::to_string(-n) + " to " +
+                             std::to_string(n - 1));
   }
   const auto at = static_cast<unsigned>(index < 0 ? index + n : index);
   return add_picked(e, ops::Pick{0}, ext::NodePayload::of(at));
@@ -91,9 +92,9 @@ class Slices {
           (axis < shape_.nd ? "dimension " + std::to_string(axis) : "the batch") +
           " of an expression " + to_string(shape_);
       if (stride < 1) {
-        throw IndexError("strided_select: " + what + "; want a step of at least 1");
+        throw errors::IndexError("strided_select: " + what + "; want a step of at least 1");
       }
-      throw ShapeError("strided_select: " + what + " is empty");
+      throw errors::ShapeError("strided_select: " + what + " is empty");
     }
     strides_[axis] = entry(stride);
     from_[axis] = entry(from);
@@ -210,17 +211,17 @@ void set_indices(const PyExpression& x, nb::handle value) {
 void set_numbers(const Expression& e, std::span<const float> numbers) {
   const auto count = static_cast<std::size_t>(e.dim().elements());
   if (numbers.size() != count && !e.is_stale()) {
-    throw ValueError("Expression.set: value has " + std::to_string(numbers.size()) +
-                     (numbers.size() == 1 ? " number" : " numbers") + "; want " +
-                     std::to_string(count) + ", as when the node was built\n  " + describe(e) +
-                     "\n  called at " + line_here());
+    throw errors::ValueError("Expression.set: value has " + std::to_string(numbers.size()) +
+                             (numbers.size() == 1 ? " number" : " numbers") + "; want " +
+                             std::to_string(count) + ", as when the node was built\n  " +
+                             describe(e) + "\n  called at " + line_here());
   }
   ext::set_payload(e, numbers);
 }
 
 void set_value(const PyExpression& x, nb::handle value) {
   if (x.settable == PyExpression::Settable::kNot) {
-    throw ValueError("set: the expression is not an input that can be set");
+    throw errors::ValueError("set: the expression is not an input that can be set");
   }
   if (has_indices(x)) {
     set_indices(x, value);
@@ -318,7 +319,7 @@ void bind_parts(nb::class_<PyExpression>& c) {
           "set_index",
           [](const PyExpression& x, nb::handle index) {
             if (!has_indices(x)) {
-              throw ValueError("set_index: the expression has no index that can be set");
+              throw errors::ValueError("set_index: the expression has no index that can be set");
             }
             set_indices(x, index);
           },

@@ -173,8 +173,8 @@ struct PyPolicy {
 CheckpointPolicy policy_from(const PyPolicy& p) {
   const auto check = [](const char* what, std::int64_t n, std::int64_t least) {
     if (n < least || n > std::numeric_limits<int>::max()) {
-      throw ValueError(std::string("Checkpointer: ") + what + " is " + std::to_string(n) +
-                       "; want " + std::to_string(least) + " or more");
+      throw errors::ValueError(std::string("Checkpointer: ") + what + " is " + std::to_string(n) +
+                               "; want " + std::to_string(least) + " or more");
     }
   };
   check("every_steps", p.every_steps, 0);
@@ -297,8 +297,8 @@ void save_text(const std::string& basename, const nb::list& objects, const std::
   meta.write(text);
   data.close();
   meta.commit();
-} catch (const IoError& e) {
-  throw IoError(std::string("save: ") + e.what());  // the name of the called function
+} catch (const errors::IoError& e) {
+  throw errors::IoError(std::string("save: ") + e.what());  // the name of the called function
 }
 
 }  // namespace

@@ -138,8 +138,8 @@ void bind_by_index(nb::module_& m) {
   auto c = nb::borrow<nb::class_<PyGraph>>(m.attr("ComputationGraph"));
   const auto node = [](const GraphPointer& graph, unsigned index) {
     if (index >= graph->cg.nodes.size()) {
-      throw IndexError("node " + std::to_string(index) + " of a graph of " +
-                       std::to_string(graph->cg.nodes.size()) + " nodes");
+      throw errors::IndexError("node " + std::to_string(index) + " of a graph of " +
+                               std::to_string(graph->cg.nodes.size()) + " nodes");
     }
     return Expression(&graph->cg, index);
   };
@@ -233,8 +233,8 @@ nb::class_<Scopes<Scope>> bind_scope(nb::module_& m, const char* name, const cha
            [name](nb::handle self) {
              auto& it = nb::cast<Py&>(self);
              if (!it.entered.empty() && it.thread != std::this_thread::get_id()) {
-               throw UsageError(std::string(name) +
-                                ": another thread is in this scope; make one of its own");
+               throw errors::UsageError(std::string(name) +
+                                        ": another thread is in this scope; make one of its own");
              }
              it.entered.push_back(std::make_unique<Scope>());
              it.thread = std::this_thread::get_id();
@@ -242,7 +242,7 @@ nb::class_<Scopes<Scope>> bind_scope(nb::module_& m, const char* name, const cha
            })
       .def("__exit__", [name](Py& it, const nb::args&) {
         if (it.entered.empty() || it.thread != std::this_thread::get_id()) {
-          throw UsageError(std::string(name) + ": left by a thread that did not enter it");
+          throw errors::UsageError(std::string(name) + ": left by a thread that did not enter it");
         }
         it.entered.pop_back();
       });

@@ -80,9 +80,10 @@ nb::object stack_arrays(nb::handle list) {
     const nb::object first = arrays[0].attr("shape");
     const nb::object shape = arrays[i].attr("shape");
     if (!shape.equal(first)) {
-      throw ShapeError("inputTensor: arr[0] is an array of shape " +
-                       std::string(nb::str(first).c_str()) + " and arr[" + std::to_string(i) +
-                       "] is one of " + nb::str(shape).c_str() + "; want equal shapes");
+      throw errors::ShapeError("inputTensor: arr[0] is an array of shape " +
+                               std::string(nb::str(first).c_str()) + " and arr[" +
+                               std::to_string(i) + "] is one of " + nb::str(shape).c_str() +
+                               "; want equal shapes");
     }
   }
   return count == 0 ? nb::none() : numpy_module().attr("stack")(arrays, nb::arg("axis") = -1);
@@ -102,7 +103,7 @@ PyExpression input_tensor(nb::handle values, bool batched, const std::string& de
   }
   const FloatArray array = read_array(source);
   if (array.shape.empty()) {
-    throw ValueError("inputTensor: the array has no axis; want at least one");
+    throw errors::ValueError("inputTensor: the array has no axis; want at least one");
   }
   return add_numbers(array.dim(batched), array.data, array.size,
                      reusable_expr ? Settable::kNumbers : Settable::kNot, device);
@@ -119,8 +120,8 @@ PyExpression input_tensor_transpose(const NumbersArg& val, const nb::object& dim
   }
   const Dim full = d.with_batch(batch_size);
   if (full.elements() != static_cast<std::int64_t>(numbers.size())) {
-    throw ShapeError("inputTensorTranspose: " + std::to_string(numbers.size()) + " numbers for " +
-                     to_string(full));
+    throw errors::ShapeError("inputTensorTranspose: " + std::to_string(numbers.size()) +
+                             " numbers for " + to_string(full));
   }
   return add_numbers(full, numbers.data(), numbers.size(), Settable::kNumbers, device);
 }
@@ -129,9 +130,9 @@ PyExpression input_tensor_transpose(const NumbersArg& val, const nb::object& dim
 std::vector<std::size_t> flat_positions(nb::handle given, const Dim& d, std::size_t axes) {
   const nb::object idxs = listed(given, "a list of lists of whole numbers, one for each axis");
   if (nb::len(idxs) != axes) {
-    throw ValueError("sparse_inputTensor: " + std::to_string(nb::len(idxs)) +
-                     " lists of indices; want one for each of the " + std::to_string(axes) +
-                     " axes");
+    throw errors::ValueError("sparse_inputTensor: " + std::to_string(nb::len(idxs)) +
+                             " lists of indices; want one for each of the " + std::to_string(axes) +
+                             " axes");
   }
   std::vector<std::size_t> flat;
   std::size_t stride = 1;
@@ -141,19 +142,20 @@ std::vector<std::size_t> flat_positions(nb::handle given, const Dim& d, std::siz
     for (const nb::handle index : nb::iter(nb::object(idxs[axis]))) {
       const std::size_t at = read_index(index);
       if (at >= extent) {
-        throw IndexError("sparse_inputTensor: index " + std::to_string(at) + " of axis " +
-                         std::to_string(axis) + "; want less than " + std::to_string(extent));
+        throw errors::IndexError("sparse_inputTensor: index " + std::to_string(at) + " of axis " +
+                                 std::to_string(axis) + "; want less than " +
+                                 std::to_string(extent));
       }
       if (axis == 0) {
         flat.push_back(0);
       }
       if (count == flat.size()) {
-        throw ValueError("sparse_inputTensor: lists of different lengths");
+        throw errors::ValueError("sparse_inputTensor: lists of different lengths");
       }
       flat[count++] += at * stride;
     }
     if (count != flat.size()) {
-      throw ValueError("sparse_inputTensor: lists of different lengths");
+      throw errors::ValueError("sparse_inputTensor: lists of different lengths");
     }
     stride *= extent;
   }
@@ -175,8 +177,8 @@ PyExpression sparse_input(nb::handle idxs, const NumbersArg& values, const DimAr
   const std::vector<std::size_t> flat = flat_positions(idxs, d, axes);
   const std::vector<float>& given = read_numbers(values.values);
   if (given.size() != flat.size()) {
-    throw ValueError("sparse_inputTensor: " + std::to_string(given.size()) + " values for " +
-                     std::to_string(flat.size()) + " positions");
+    throw errors::ValueError("sparse_inputTensor: " + std::to_string(given.size()) +
+                             " values for " + std::to_string(flat.size()) + " positions");
   }
   std::vector<float> all(static_cast<std::size_t>(d.elements()), defval);
   for (std::size_t i = 0; i < flat.size(); ++i) {

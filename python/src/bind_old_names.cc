@@ -69,8 +69,8 @@ void bind_gpu_settings(nb::module_& m) {
           [](DynetParams& /*params*/, const std::vector<int>& gpu_mask) {
             for (const int wanted : gpu_mask) {
               if (wanted != 0 && wanted != 1) {
-                throw ValueError("set_gpu_mask: the mask has " + std::to_string(wanted) +
-                                 "; want 0 or 1 for each GPU");
+                throw errors::ValueError("set_gpu_mask: the mask has " + std::to_string(wanted) +
+                                         "; want 0 or 1 for each GPU");
               }
             }
             warn_of_gpus(std::count(gpu_mask.begin(), gpu_mask.end(), 1) > 0);

@@ -83,8 +83,8 @@ void set_values(PyParameters& x, nb::handle values) {
   const FloatArray array = read_array(values);
   const Dim d = x.p.dim();
   if (array.dim(false) != d) {
-    throw ShapeError("set_value: the array is " + to_string(array.dim(false)) + "; want " +
-                     to_string(d));
+    throw errors::ShapeError("set_value: the array is " + to_string(array.dim(false)) + "; want " +
+                             to_string(d));
   }
   x.p.set_value(std::vector<float>(array.data, array.data + array.size));
 }
@@ -142,8 +142,8 @@ const LookupParameterStorage& shown(const PyLookupParameters& x) {
 
 Tensor row_of(const std::vector<Tensor>& rows, unsigned i) {
   if (i >= rows.size()) {
-    throw IndexError("row is " + std::to_string(i) + "; want less than " +
-                     std::to_string(rows.size()));
+    throw errors::IndexError("row is " + std::to_string(i) + "; want less than " +
+                             std::to_string(rows.size()));
   }
   return rows[i];
 }
@@ -165,9 +165,9 @@ void init_rows(PyLookupParameters& x, nb::handle values) {
   const unsigned rows = row.bd;
   row.bd = 1;
   if (row != storage.dim || rows > storage.rows()) {
-    throw ShapeError("init_from_array: " + std::to_string(rows) + " rows " + to_string(row) +
-                     "; want at most " + std::to_string(storage.rows()) + " rows " +
-                     to_string(storage.dim));
+    throw errors::ShapeError("init_from_array: " + std::to_string(rows) + " rows " +
+                             to_string(row) + "; want at most " + std::to_string(storage.rows()) +
+                             " rows " + to_string(storage.dim));
   }
   const auto size = static_cast<std::size_t>(row.elements());
   for (unsigned i = 0; i < rows; ++i) {

@@ -104,7 +104,8 @@ std::size_t place_of(const ParameterCollection& owner, const void* storage) {
 nb::object parameter_at(const ParameterCollection& root, std::size_t place) {
   const auto& all = all_of(root);
   if (place >= all.size()) {
-    throw IndexError("no parameter " + std::to_string(place) + " of " + std::to_string(all.size()));
+    throw errors::IndexError("no parameter " + std::to_string(place) + " of " +
+                             std::to_string(all.size()));
   }
   if (auto table = std::dynamic_pointer_cast<LookupParameterStorage>(all[place])) {
     return nb::cast(PyLookupParameters(LookupParameter(table), root), nb::rv_policy::move);

@@ -96,7 +96,7 @@ std::string expression_text(const PyExpression& x) {
   std::string text = old_text(x) + ": " + node.substr(node.find(", ") + 2);
   try {
     text += value_text(x.e);
-  } catch (const GraphError&) {
+  } catch (const errors::GraphError&) {
     return text;  // another thread computes in the graph
   }
   return text;

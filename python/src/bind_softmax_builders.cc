@@ -95,9 +95,9 @@ Dict words_of(const nb::dict& ids) {
     const auto word = nb::cast<std::string>(key);
     const unsigned id = read_index(value);
     if (id >= words.size() || is_set[id] != 0) {
-      throw ValueError("dict: '" + word + "' has id " + std::to_string(id) +
-                       "; want the ids 0 to " + std::to_string(words.size() - 1) +
-                       ", each for one word");
+      throw errors::ValueError("dict: '" + word + "' has id " + std::to_string(id) +
+                               "; want the ids 0 to " + std::to_string(words.size() - 1) +
+                               ", each for one word");
     }
     words[id] = word;
     is_set[id] = 1;
@@ -246,8 +246,8 @@ SampledLoss loss_of(const std::string& name) {
   if (name == "blackout") {
     return SampledLoss::kBlackOut;
   }
-  throw ValueError("SampledSoftmaxBuilder: loss is '" + name +
-                   "'; want nce, sampled_softmax or blackout");
+  throw errors::ValueError("SampledSoftmaxBuilder: loss is '" + name +
+                           "'; want nce, sampled_softmax or blackout");
 }
 
 void bind_sampled(nb::module_& m) {
@@ -325,13 +325,13 @@ void Clusters::read() {
   file.reset();
   std::ifstream in(called, std::ios::binary);
   if (!in) {
-    throw ValueError("'" + called + "': the file of clusters cannot be opened");
+    throw errors::ValueError("'" + called + "': the file of clusters cannot be opened");
   }
   for (std::string line; std::getline(in, line);) {
     text.append(line).append("\n");
   }
   if (in.bad()) {
-    throw ValueError("'" + called + "': the file of clusters cannot be read");
+    throw errors::ValueError("'" + called + "': the file of clusters cannot be read");
   }
 }
 

@@ -84,7 +84,8 @@ void check_devices(const std::vector<std::string>& args) {
         args[i].find("GPU") != std::string::npos &&
         (option == "--dynet-devices" || option_of(args[i - 1]) == "--dynet-devices");
     if (names_gpu || option == "--dynet-gpu" || option == "--dynet-gpus") {
-      throw DeviceError("\"" + args[i] + "\" asks for a GPU; this build computes on the CPU only");
+      throw errors::DeviceError("\"" + args[i] +
+                                "\" asks for a GPU; this build computes on the CPU only");
     }
   }
 }

@@ -347,8 +347,8 @@ class PyBucketed {
       const nb::object length = given.length(item);
       std::size_t number = 0;
       if (!nb::try_cast(length, number)) {
-        throw ValueError(std::string("bucketed: length gave ") + nb::repr(length).c_str() +
-                         "; want a whole number of 0 or more");
+        throw errors::ValueError(std::string("bucketed: length gave ") + nb::repr(length).c_str() +
+                                 "; want a whole number of 0 or more");
       }
       return number;
     };
@@ -383,7 +383,8 @@ text::BatchSize size_named(const std::string& name) {
   if (name == "padded_tokens") {
     return text::BatchSize::kPaddedTokens;
   }
-  throw ValueError("bucketed: of='" + name + "'; want 'examples', 'tokens' or 'padded_tokens'");
+  throw errors::ValueError("bucketed: of='" + name +
+                           "'; want 'examples', 'tokens' or 'padded_tokens'");
 }
 
 void bind_batches(nb::module_& m) {
@@ -423,7 +424,7 @@ void make_clusters(const nb::object& corpus, const path& out, unsigned classes,
                    const std::string& method, bool tree, std::uint64_t min_count,
                    const std::string& unknown) {
   if (method != "brown" && method != "frequency") {
-    throw ValueError("make_clusters: method='" + method + "'; want 'brown' or 'frequency'");
+    throw errors::ValueError("make_clusters: method='" + method + "'; want 'brown' or 'frequency'");
   }
   std::vector<path> files;
   if (!nb::try_cast(corpus, files)) {

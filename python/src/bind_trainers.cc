@@ -20,6 +20,8 @@
 #include <variant>
 #include <vector>
 
+#include "dynet/schedules.h"
+#include "dynet/trainers/all.h"
 #include "dynet/training.h"
 
 #include "binding.h"
@@ -57,8 +59,9 @@ void set_lookup_updates(Trainer& t, const std::string& name) {
 /// ValueError unless `value` is a number.
 void check(const char* call, float value, bool may_be_infinite) {
   if (std::isnan(value) || (std::isinf(value) && !may_be_infinite)) {
-    throw ValueError(std::string(call) + " is " + std::to_string(value) + "; want " +
-                     (may_be_infinite ? "a number (0 or less: no limit)" : "a finite number"));
+    throw errors::ValueError(
+        std::string(call) + " is " + std::to_string(value) + "; want " +
+        (may_be_infinite ? "a number (0 or less: no limit)" : "a finite number"));
   }
 }
 void set_clip_threshold(Trainer& t, float threshold) {
@@ -81,7 +84,7 @@ Schedule::Pointer schedule_from(const ScheduleOrRate& s) {
 /// ValueError below 0.
 std::uint64_t count_from(const char* what, std::int64_t n) {
   if (n < 0) {
-    throw ValueError(std::string(what) + " is " + std::to_string(n) + "; want 1 or more");
+    throw errors::ValueError(std::string(what) + " is " + std::to_string(n) + "; want 1 or more");
   }
   return static_cast<std::uint64_t>(n);
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "arguments.h"
@@ -131,7 +132,7 @@ struct PyTreeNodesBuilder : Made {
   /// The builder. StaleExpression if the graph was renewed since.
   [[nodiscard]] TreeNodesBuilder& live() const {
     if (!ready.is_ready()) {
-      throw StaleExpression(
+      throw errors::StaleExpression(
           "stale builder: the graph was renewed; call start_new_sequence() again");
     }
     return *builder;

@@ -73,8 +73,8 @@ nb::object array_of_expression(nb::handle self, const nb::object& dtype, std::op
   nb::object view = view_of(instance<PyExpression>(self));
   const bool fits = type.is_none() || type.equal(view.attr("dtype"));
   if (copy == false && !fits) {
-    throw ValueError("__array__: an expression cannot be shown as " +
-                     std::string(nb::str(type).c_str()) + " without a copy");
+    throw errors::ValueError("__array__: an expression cannot be shown as " +
+                             std::string(nb::str(type).c_str()) + " without a copy");
   }
   if (copy == true || !fits) {
     return view.attr("astype")(type.is_none() ? view.attr("dtype") : type, nb::arg("order") = "C");
@@ -124,7 +124,7 @@ struct PyTensor {
   [[nodiscard]] const Tensor& numbers() const {
     const auto* value = std::get_if<SharedValue>(&content);
     if (value == nullptr) {
-      throw UsageError("a tensor of indices; want one of numbers");
+      throw errors::UsageError("a tensor of indices; want one of numbers");
     }
     return value->tensor;
   }
@@ -138,7 +138,7 @@ void bind_tensor(nb::module_& m) {
       .def(
           "__init__",
           [](nb::handle, const nb::args&) {
-            throw UsageError("tensors are not made by programs: Expression.tensor_value()");
+            throw errors::UsageError("tensors are not made by programs: Expression.tensor_value()");
           },
           nb::sig("def __init__(self, *args: typing.Any) -> None"))
       .def(

@@ -73,8 +73,8 @@ double number_of(const nb::object& result, bool learn) {
     return value;
   }
   if (learn) {
-    throw UsageError(std::string("the loss function gave an object of type ") +
-                     Py_TYPE(result.ptr())->tp_name + "; want an Expression");
+    throw errors::UsageError(std::string("the loss function gave an object of type ") +
+                             Py_TYPE(result.ptr())->tp_name + "; want an Expression");
   }
   return nb::cast<double>(nb::float_(result));
 }
@@ -101,7 +101,7 @@ void run_piece(const nb::object& loss, const nb::object& score, const workers::P
     }
     std::memcpy(piece.result, &value, sizeof value);
   } catch (const nb::python_error& e) {
-    throw UsageError(e.what());
+    throw errors::UsageError(e.what());
   }
 }
 
@@ -131,7 +131,7 @@ struct PyWorkerPool : Functions, WorkerPool {
 
 WorkerGradient gradient_named(const std::string& name) {
   if (name != "mean" && name != "sum") {
-    throw ValueError("WorkerPool: gradient is '" + name + "'; want mean or sum");
+    throw errors::ValueError("WorkerPool: gradient is '" + name + "'; want mean or sum");
   }
   return name == "mean" ? WorkerGradient::kMean : WorkerGradient::kSum;
 }

@@ -257,9 +257,9 @@ Dim RestDimArg::of(const Dim& from, unsigned batch_size) const {
     for (unsigned i = 0; i < dim.nd; ++i) {
       asked += (i == 0 ? "" : ",") + (i == rest ? std::string("-1") : std::to_string(dim.d[i]));
     }
-    throw ShapeError("x is " + to_string(from) + " and d is {" + asked + "}; want the " +
-                     std::to_string(all) + " elements of x to be a multiple of " +
-                     std::to_string(others) + ", so that a whole number stands for -1");
+    throw errors::ShapeError("x is " + to_string(from) + " and d is {" + asked + "}; want the " +
+                             std::to_string(all) + " elements of x to be a multiple of " +
+                             std::to_string(others) + ", so that a whole number stands for -1");
   }
   Dim full = dim;
   full.d[rest] = to_extent(all / others, "reshape");
@@ -278,8 +278,8 @@ unsigned AxisArg::in(const Dim& shape) const {
     return static_cast<unsigned>(axis);
   }
   if (-static_cast<std::int64_t>(axis) > shape.nd) {
-    throw ShapeError("dimension " + std::to_string(axis) + " of " + to_string(shape) +
-                     ", which has " + std::to_string(shape.nd));
+    throw errors::ShapeError("dimension " + std::to_string(axis) + " of " + to_string(shape) +
+                             ", which has " + std::to_string(shape.nd));
   }
   return shape.nd - static_cast<unsigned>(-axis);
 }
@@ -289,9 +289,9 @@ unsigned PlaceArg::in(std::string_view operation, unsigned count) const {
     return static_cast<unsigned>(place);
   }
   if (place + count < 0) {
-    throw IndexError(std::string(operation) + ": index is " + std::to_string(place) +
-                     "; want a whole number from -" + std::to_string(count) + " to " +
-                     std::to_string(static_cast<std::int64_t>(count) - 1));
+    throw errors::IndexError(std::string(operation) + ": index is " + std::to_string(place) +
+                             "; want a whole number from -" + std::to_string(count) + " to " +
+                             std::to_string(static_cast<std::int64_t>(count) - 1));
   }
   return static_cast<unsigned>(place + count);
 }
@@ -316,7 +316,7 @@ std::vector<unsigned> AxesArg::in(const Dim& shape) const {
 
 Dim DimArg::with_batch(unsigned batch_size) const {
   if (batch_size == 0) {
-    throw ValueError("batch_size is 0; want at least 1");
+    throw errors::ValueError("batch_size is 0; want at least 1");
   }
   Dim d = dim;
   d.bd = batch_size;

@@ -48,11 +48,11 @@ PyObject* make_class(nb::module_& m, const char* name, const char* doc, Builtin.
 }
 
 template <class E>
-bool set_if(const Error& error) {
+bool set_if(const errors::Error& error) {
   if (dynamic_cast<const E*>(&error) == nullptr) {
     return false;
   }
-  if constexpr (std::is_same_v<E, StaleExpression>) {
+  if constexpr (std::is_same_v<E, errors::StaleExpression>) {
     PyErr_SetString(class_of<E>, (error.message() + end_text()).c_str());
   } else {
     PyErr_SetString(class_of<E>, error.message());
@@ -61,23 +61,23 @@ bool set_if(const Error& error) {
 }
 
 /// Tells which worker it was, too. The text may hold anything that a worker said.
-bool set_if_of_worker(const Error& error) {
-  const auto* const of_worker = dynamic_cast<const WorkerError*>(&error);
+bool set_if_of_worker(const errors::Error& error) {
+  const auto* const of_worker = dynamic_cast<const errors::WorkerError*>(&error);
   if (of_worker == nullptr) {
     return false;
   }
   const nb::object text = nb::steal(PyUnicode_DecodeUTF8(
       error.message(), static_cast<Py_ssize_t>(std::strlen(error.message())), "replace"));
-  const nb::object raised = nb::handle(class_of<WorkerError>)(text);
+  const nb::object raised = nb::handle(class_of<errors::WorkerError>)(text);
   raised.attr("worker") = of_worker->worker;
   raised.attr("pid") = of_worker->pid;
   raised.attr("signal") = of_worker->signal;
-  PyErr_SetObject(class_of<WorkerError>, raised.ptr());
+  PyErr_SetObject(class_of<errors::WorkerError>, raised.ptr());
   return true;
 }
 
 template <class... E>
-void set_first_of(const Error& error) {
+void set_first_of(const errors::Error& error) {
   if (!set_if_of_worker(error) && !(set_if<E>(error) || ...)) {
     PyErr_SetString(error_base, error.message());
   }
@@ -115,10 +115,11 @@ bool throw_standard(IndexArg which) {
 void set_python_error(const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);
-  } catch (const Error& e) {
-    set_first_of<ShapeError, IndexError, ValueError, TypeError, EmptyListError, SizeError,
-                 StateError, DomainError, GraphError, StaleExpression, UsageError, DeviceError,
-                 IoError, NumericError, out_of_memory>(e);
+  } catch (const errors::Error& e) {
+    set_first_of<errors::ShapeError, errors::IndexError, errors::ValueError, TypeError,
+                 EmptyListError, errors::SizeError, errors::StateError, errors::DomainError,
+                 errors::GraphError, errors::StaleExpression, errors::UsageError,
+                 errors::DeviceError, errors::IoError, errors::NumericError, out_of_memory>(e);
   } catch (const Refused&) {
     PyErr_SetString(refusal, "an argument does not fit");
   } catch (const std::bad_cast&) {  // nanobind's, from a binding that converts by hand
@@ -197,41 +198,42 @@ void bind_errors(nb::module_& m) {
                              nb::make_tuple(nb::handle(PyExc_Exception)));
   refusal = make_class_of(m, "_Refused", "What calls.cc replaces.",
                           nb::make_tuple(nb::handle(PyExc_Exception)));
-  class_of<ShapeError> =
+  class_of<errors::ShapeError> =
       make_class(m, "ShapeError", "Arguments whose shapes do not fit the operation.", value);
-  class_of<IndexError> =
+  class_of<errors::IndexError> =
       make_class(m, "IndexError", "An index or label out of range.", PyExc_IndexError, value);
-  class_of<ValueError> =
+  class_of<errors::ValueError> =
       make_class(m, "ValueError", "Another argument with a value that is not allowed.", value);
   class_of<TypeError> =
       make_class(m, "TypeError", "A value of the wrong kind, an argument too many or too few.",
                  PyExc_TypeError);
   class_of<EmptyListError> = make_class_of(
       m, "EmptyListError", "An empty list instead of one expression or more.",
-      nb::make_tuple(nb::handle(class_of<ValueError>), nb::handle(PyExc_AssertionError)));
+      nb::make_tuple(nb::handle(class_of<errors::ValueError>), nb::handle(PyExc_AssertionError)));
   PyObject* range =
       make_class_of(m, "RangeError", "A number that no size, or no argument of its kind, can be.",
-                    nb::make_tuple(nb::handle(class_of<ValueError>),
+                    nb::make_tuple(nb::handle(class_of<errors::ValueError>),
                                    nb::handle(PyExc_OverflowError), nb::handle(PyExc_TypeError)));
   make_class_of(m, "IndexRangeError", "A number that no index can be.",
-                nb::make_tuple(nb::handle(class_of<IndexError>), nb::handle(range)));
-  class_of<SizeError> =
+                nb::make_tuple(nb::handle(class_of<errors::IndexError>), nb::handle(range)));
+  class_of<errors::SizeError> =
       make_class(m, "SizeError", "More elements than can be counted, or another number.", value);
-  class_of<StateError> = make_class(
+  class_of<errors::StateError> = make_class(
       m, "StateError", "A call out of order, such as a builder used before a graph.", value);
-  class_of<DomainError> =
+  class_of<errors::DomainError> =
       make_class(m, "DomainError", "A bad parameter of a distribution or schedule.", value);
-  class_of<GraphError> = make_class(
+  class_of<errors::GraphError> = make_class(
       m, "GraphError", "Misuse of a graph: two threads in it, nodes of different graphs.", runtime);
-  class_of<StaleExpression> =
+  class_of<errors::StaleExpression> =
       make_class(m, "StaleExpression", "An expression whose graph was renewed or reverted past it.",
                  runtime, value);
-  class_of<UsageError> = make_class(m, "UsageError", "Another call that cannot be done.", runtime);
-  class_of<DeviceError> =
+  class_of<errors::UsageError> =
+      make_class(m, "UsageError", "Another call that cannot be done.", runtime);
+  class_of<errors::DeviceError> =
       make_class(m, "DeviceError", "A device that does not exist or does not fit.", runtime);
-  class_of<IoError> =
+  class_of<errors::IoError> =
       make_class(m, "IoError", "A file that cannot be read, written or understood.", runtime);
-  class_of<NumericError> =
+  class_of<errors::NumericError> =
       make_class(m, "NumericError", "NaN or infinity that stops the training.", runtime);
   class_of<WorkerError> = make_class(
       m, "WorkerError",

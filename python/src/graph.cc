@@ -117,7 +117,7 @@ void end_graphs(PyObject* capsule) {
 const std::shared_ptr<PyGraph>& make_graph() {
   PyObject* of_thread = PyThreadState_GetDict();
   if (of_thread == nullptr) {
-    throw UsageError("no Python thread runs here");
+    throw errors::UsageError("no Python thread runs here");
   }
   auto owned = std::make_unique<Graphs>();
   const nb::object capsule = nb::steal(PyCapsule_New(owned.get(), nullptr, &end_graphs));
@@ -151,7 +151,7 @@ void enter_graph(std::shared_ptr<PyGraph> graph) {
 void leave_graph(const PyGraph& graph) {
   const auto is_it = [&graph](const std::shared_ptr<PyGraph>& one) { return one.get() == &graph; };
   const auto refuse = [] {
-    throw UsageError("ComputationGraph: left by a thread that did not enter it");
+    throw errors::UsageError("ComputationGraph: left by a thread that did not enter it");
   };
   if (graphs_of_thread == nullptr) {
     refuse();

@@ -28,8 +28,8 @@ nb::object from_spec(nb::handle cls, const nb::object& spec, nb::handle model, i
   }
   const nb::tuple all(spec);
   if (all.size() < static_cast<std::size_t>(collection_at)) {
-    throw ValueError("spec has " + std::to_string(all.size()) + " members; want " +
-                     std::to_string(collection_at) + " or more");
+    throw errors::ValueError("spec has " + std::to_string(all.size()) + " members; want " +
+                             std::to_string(collection_at) + " or more");
   }
   const auto at = std::min(static_cast<std::size_t>(collection_at), all.size());
   nb::list arguments;

@@ -45,7 +45,7 @@ class Reader {
         return !shape.empty();  // `read` reports an element that is no number
       }
       if (shape.size() > DYNET_MAX_TENSOR_DIM) {
-        throw SizeError(
+        throw errors::SizeError(
             "lists within lists, more than 8 deep; want at most 7 dimensions and a batch");
       }
       level = elements(level);
@@ -79,14 +79,14 @@ class Reader {
     const nb::object level = elements(values);
     const auto count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(level.ptr()));
     if (count != shape[axis]) {
-      throw ShapeError("the lists differ in length: " + place(axis, true) + " has " +
-                       std::to_string(shape[axis]) + " elements, " + place(axis, false) + " has " +
-                       std::to_string(count));
+      throw errors::ShapeError("the lists differ in length: " + place(axis, true) + " has " +
+                               std::to_string(shape[axis]) + " elements, " + place(axis, false) +
+                               " has " + std::to_string(count));
     }
     for (std::size_t i = 0; i < count; ++i) {
       // A float() of the user's may change the list meanwhile.
       if (static_cast<std::size_t>(PySequence_Fast_GET_SIZE(level.ptr())) != count) {
-        throw ValueError("a list changed its length while it was read");
+        throw errors::ValueError("a list changed its length while it was read");
       }
       at_[axis] = i;
       const nb::object element = nb::borrow(entry_of(level.ptr(), static_cast<Py_ssize_t>(i)));

@@ -86,8 +86,8 @@ struct AttrParam<ext::List<T, kMax>> {
   using Type = std::vector<T>;
   static ext::List<T, kMax> read(const Type& from) {
     if (from.size() > kMax) {
-      throw ValueError("a list of " + std::to_string(from.size()) + " entries; want at most " +
-                       std::to_string(kMax));
+      throw errors::ValueError("a list of " + std::to_string(from.size()) +
+                               " entries; want at most " + std::to_string(kMax));
     }
     ext::List<T, kMax> list;
     for (const T& item : from) {
@@ -112,8 +112,8 @@ struct AttrParam<GradientMode> {
     if (mode == "straight_through_gradient") {
       return straight_through_gradient;
     }
-    throw ValueError("gradient_mode is \"" + mode +
-                     "\"; want \"zero_gradient\" or \"straight_through_gradient\"");
+    throw errors::ValueError("gradient_mode is \"" + mode +
+                             "\"; want \"zero_gradient\" or \"straight_through_gradient\"");
   }
   static std::string write(GradientMode mode) {
     return mode == zero_gradient ? "zero_gradient" : "straight_through_gradient";

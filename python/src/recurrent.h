@@ -84,7 +84,7 @@ struct PyRNNState {
   /// The C++ builder of the sequence. StaleExpression if the graph was renewed since.
   [[nodiscard]] RNNBuilder& live() const {
     if (!builder->ready.is_ready() || made_in != builder->ready.count()) {
-      throw StaleExpression(
+      throw errors::StaleExpression(
           "stale builder: its graph was renewed or is not the current one; call initial_state() "
           "again");
     }

@@ -76,7 +76,8 @@ struct BuilderArg {
 std::vector<Expression> parts_of(const std::optional<ExprListArg>& es, const char* function,
                                  const char* wanted) {
   if (!es) {
-    throw ValueError(std::string(function) + ": es is None; want a list of expressions: " + wanted);
+    throw errors::ValueError(std::string(function) +
+                             ": es is None; want a list of expressions: " + wanted);
   }
   return es->nodes();
 }

@@ -19,8 +19,8 @@ using graph::built_at;
 graph::NodeId checked_argument(const Expression& e, const Record& record, const Where& where) {
   try {
     return api::checked_node(e, record.info->name);
-  } catch (const StaleExpression& error) {
-    throw StaleExpression(error.what() + built_at(where));
+  } catch (const errors::StaleExpression& error) {
+    throw errors::StaleExpression(error.what() + built_at(where));
   }
 }
 
@@ -28,8 +28,9 @@ graph::NodeId checked_argument(const Expression& e, const Record& record, const 
 [[gnu::noinline]] void refuse_arguments(const Record& record, std::span<const Expression> args,
                                         const Where& where) {
   if (args.empty()) {
-    throw ValueError(std::string(record.info->name) +
-                     ": the list of arguments is empty; want at least one" + built_at(where));
+    throw errors::ValueError(std::string(record.info->name) +
+                             ": the list of arguments is empty; want at least one" +
+                             built_at(where));
   }
   checked_argument(args[0], record, where);
 }
@@ -64,8 +65,9 @@ ComputationGraph& graph_of(const Record& record, ComputationGraph* graph,
   }
   checked_argument(e, record, where);
   if (e.pg != &graph) {
-    throw GraphError(std::string(record.info->name) +
-                     ": arguments belong to different computation graphs" + built_at(where));
+    throw errors::GraphError(std::string(record.info->name) +
+                             ": arguments belong to different computation graphs" +
+                             built_at(where));
   }
   return e.i;
 }
@@ -129,10 +131,10 @@ bool is_one_of(const Record& record, OpList<Ops...> /*list*/) {
     const graph::ShapeId shape = state.graph[x].shape();
     try {
       static_cast<void>(state.interner.signature(record, op, {&shape, 1}, 0, nullptr));
-    } catch (const ShapeError& e) {
-      throw ShapeError(e.what() + built_at(where));
-    } catch (const ValueError& e) {
-      throw ValueError(e.what() + built_at(where));
+    } catch (const errors::ShapeError& e) {
+      throw errors::ShapeError(e.what() + built_at(where));
+    } catch (const errors::ValueError& e) {
+      throw errors::ValueError(e.what() + built_at(where));
     }
     return args[0];
   });
@@ -170,7 +172,7 @@ namespace dynet {
 Expression to_device(const Expression& x, const Device* device, Where where) {
   const graph::NodeId n = ext::checked_argument(x, graph::kToDevice, where);
   if (device == nullptr) {
-    throw ValueError("to_device: the device is null" + graph::built_at(where));
+    throw errors::ValueError("to_device: the device is null" + graph::built_at(where));
   }
   if (&x.pg->state().graph[n].device() == device) {
     return x;
@@ -204,7 +206,8 @@ unsigned index_limit(const Expression& e) {
   const graph::NodeId n = api::checked_node(e, "index_limit");
   const graph::Graph& graph = e.pg->state().graph;
   if (graph[n].record().index_limit == nullptr) {
-    throw ValueError("index_limit: indices of this node have no bound\n  " + graph.describe(n));
+    throw errors::ValueError("index_limit: indices of this node have no bound\n  " +
+                             graph.describe(n));
   }
   return graph.index_limit(n);
 }

@@ -37,8 +37,8 @@ void check_shapes(const ext::Info& info, std::initializer_list<Expression> args,
   }
   try {
     check(ext::Shapes(info, dims, 1, 0));
-  } catch (const ShapeError& e) {
-    throw ShapeError(e.what() + graph::built_at(where));
+  } catch (const errors::ShapeError& e) {
+    throw errors::ShapeError(e.what() + graph::built_at(where));
   }
 }
 template <class Op>
@@ -53,16 +53,16 @@ void check_crf(const Expression& emissions, const Expression& transitions, const
 Expression lengths_of(const char* name, const Expression& x, List lengths, Where where) {
   const Dim& d = x.dim();
   if (!lengths.empty() && lengths.size() != d.bd) {
-    throw ValueError(std::string(name) + ": lengths has " + std::to_string(lengths.size()) +
-                     " entries; want one for each of the " + std::to_string(d.bd) + " examples" +
-                     graph::built_at(where));
+    throw errors::ValueError(std::string(name) + ": lengths has " + std::to_string(lengths.size()) +
+                             " entries; want one for each of the " + std::to_string(d.bd) +
+                             " examples" + graph::built_at(where));
   }
   bool all = true;
   for (const unsigned n : lengths) {
     if (n == 0 || n > d.cols()) {
-      throw IndexError(std::string(name) + ": a length is " + std::to_string(n) +
-                       "; want from 1 to the " + std::to_string(d.cols()) + " steps" +
-                       graph::built_at(where));
+      throw errors::IndexError(std::string(name) + ": a length is " + std::to_string(n) +
+                               "; want from 1 to the " + std::to_string(d.cols()) + " steps" +
+                               graph::built_at(where));
     }
     all = all && n == d.cols();
   }
@@ -74,9 +74,10 @@ class Padded {
  public:
   Padded(const char* name, const char* argument, const Expression& x, Lists lists, Where where) {
     if (lists.size() != 1 && (lists.empty() || (x.dim().bd != 1 && lists.size() != x.dim().bd))) {
-      throw ValueError(std::string(name) + ": " + argument + " has " +
-                       std::to_string(lists.size()) + " lists; want one, or one for each of the " +
-                       std::to_string(x.dim().bd) + " examples" + graph::built_at(where));
+      throw errors::ValueError(std::string(name) + ": " + argument + " has " +
+                               std::to_string(lists.size()) +
+                               " lists; want one, or one for each of the " +
+                               std::to_string(x.dim().bd) + " examples" + graph::built_at(where));
     }
     for (const std::vector<unsigned>& list : lists) {
       lengths_.push_back(to_extent(static_cast<std::int64_t>(list.size()), name));
@@ -90,8 +91,9 @@ class Padded {
     for (const std::vector<unsigned>& list : lists) {
       const auto most = std::max_element(list.begin(), list.end());
       if (most != list.end() && *most >= limit) {
-        throw IndexError(std::string(name) + ": " + argument + " is " + std::to_string(*most) +
-                         "; want less than " + std::to_string(limit) + graph::built_at(where));
+        throw errors::IndexError(std::string(name) + ": " + argument + " is " +
+                                 std::to_string(*most) + "; want less than " +
+                                 std::to_string(limit) + graph::built_at(where));
       }
     }
   }
@@ -115,8 +117,8 @@ class Padded {
 Expression score_of(const Expression& emissions, const Expression& transitions, const Padded& tags,
                     const Expression& start, const Expression& end, Where where) {
   if (tags.has_empty()) {
-    throw ValueError("crf_score: a list of tags is empty; want at least one tag" +
-                     graph::built_at(where));
+    throw errors::ValueError("crf_score: a list of tags is empty; want at least one tag" +
+                             graph::built_at(where));
   }
   const ops::CrfScore op{tags.width()};
   check_shapes(
@@ -130,8 +132,8 @@ Expression ctc_of(const Expression& log_probs, Lists labels, List lengths, unsig
                   Where where) {
   for (const std::vector<unsigned>& list : labels) {
     if (std::find(list.begin(), list.end(), blank) != list.end()) {
-      throw ValueError("ctc_loss: a label is the blank, " + std::to_string(blank) +
-                       graph::built_at(where));
+      throw errors::ValueError("ctc_loss: a label is the blank, " + std::to_string(blank) +
+                               graph::built_at(where));
     }
   }
   const Padded padded("ctc_loss", "labels", log_probs, labels, where);
@@ -146,6 +148,7 @@ Expression ctc_of(const Expression& log_probs, Lists labels, List lengths, unsig
 
 }  // namespace
 
+template <int>
 Expression crf_log_partition(const Expression& emissions, const Expression& transitions,
                              const Expression& start, const Expression& end,
                              const std::vector<unsigned>& lengths, Where where) {
@@ -155,26 +158,38 @@ Expression crf_log_partition(const Expression& emissions, const Expression& tran
                              lengths_of("crf_log_partition", emissions, lengths, where)};
   return ext::add_node(ext::kRecord<ops::CrfLogPartition>, &op, nullptr, args, {}, where);
 }
+template Expression crf_log_partition<>(const Expression& emissions, const Expression& transitions,
+                                        const Expression& start, const Expression& end,
+                                        const std::vector<unsigned>& lengths, Where where);
 
+template <int>
 Expression crf_score(const Expression& emissions, const Expression& transitions,
                      const std::vector<unsigned>& tags, const Expression& start,
                      const Expression& end, Where where) {
   if (tags.empty()) {
-    throw ValueError("crf_score: the list of tags is empty; want at least one tag" +
-                     graph::built_at(where));
+    throw errors::ValueError("crf_score: the list of tags is empty; want at least one tag" +
+                             graph::built_at(where));
   }
   const ops::CrfScore op{to_extent(static_cast<std::int64_t>(tags.size()), "crf_score")};
   const Expression args[] = {emissions, transitions, start, end};
   return ext::add_node(ext::kRecord<ops::CrfScore>, &op, nullptr, args, ext::NodePayload::of(tags),
                        where);
 }
+template Expression crf_score<>(const Expression& emissions, const Expression& transitions,
+                                const std::vector<unsigned>& tags, const Expression& start,
+                                const Expression& end, Where where);
+template <int>
 Expression crf_score(const Expression& emissions, const Expression& transitions,
                      const std::vector<std::vector<unsigned>>& tags, const Expression& start,
                      const Expression& end, Where where) {
   return score_of(emissions, transitions, {"crf_score", "tags", emissions, tags, where}, start, end,
                   where);
 }
+template Expression crf_score<>(const Expression& emissions, const Expression& transitions,
+                                const std::vector<std::vector<unsigned>>& tags,
+                                const Expression& start, const Expression& end, Where where);
 
+template <int>
 std::array<Expression, 2> crf_viterbi(const Expression& emissions, const Expression& transitions,
                                       const Expression& start, const Expression& end,
                                       const std::vector<unsigned>& lengths, Where where) {
@@ -185,14 +200,25 @@ std::array<Expression, 2> crf_viterbi(const Expression& emissions, const Express
   return api::outputs<2>(
       ext::add_node(ext::kRecord<ops::CrfViterbi>, &op, nullptr, args, {}, where));
 }
+template std::array<Expression, 2> crf_viterbi<>(const Expression& emissions,
+                                                 const Expression& transitions,
+                                                 const Expression& start, const Expression& end,
+                                                 const std::vector<unsigned>& lengths, Where where);
 
+template <int>
 Expression ctc_loss(const Expression& log_probs, const std::vector<unsigned>& labels,
                     const std::vector<unsigned>& lengths, unsigned blank, Where where) {
   return ctc_of(log_probs, {&labels, 1}, lengths, blank, where);
 }
+template Expression ctc_loss<>(const Expression& log_probs, const std::vector<unsigned>& labels,
+                               const std::vector<unsigned>& lengths, unsigned blank, Where where);
+template <int>
 Expression ctc_loss(const Expression& log_probs, const std::vector<std::vector<unsigned>>& labels,
                     const std::vector<unsigned>& lengths, unsigned blank, Where where) {
   return ctc_of(log_probs, labels, lengths, blank, where);
 }
+template Expression ctc_loss<>(const Expression& log_probs,
+                               const std::vector<std::vector<unsigned>>& labels,
+                               const std::vector<unsigned>& lengths, unsigned blank, Where where);
 
 }  // namespace dynet

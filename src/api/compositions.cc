@@ -32,8 +32,9 @@ using Nodes = std::span<const Expression>;
 
 void check_list(const char* name, Nodes xs, Where where) {
   if (xs.empty()) {
-    throw ValueError(std::string(name) + ": the list of arguments is empty; want at least one" +
-                     graph::built_at(where));
+    throw errors::ValueError(std::string(name) +
+                             ": the list of arguments is empty; want at least one" +
+                             graph::built_at(where));
   }
 }
 
@@ -61,8 +62,8 @@ Expression logsumexp_of(Nodes xs, Where where) {
   columns.reserve(xs.size());
   for (const Expression& x : xs) {
     if (x.dim().single_batch().truncate() != shape.truncate()) {
-      throw ShapeError("logsumexp(xs): the list has " + to_string(xs[0].dim()) + " and " +
-                       to_string(x.dim()) + "; want equal shapes" + graph::built_at(where));
+      throw errors::ShapeError("logsumexp(xs): the list has " + to_string(xs[0].dim()) + " and " +
+                               to_string(x.dim()) + "; want equal shapes" + graph::built_at(where));
     }
     columns.push_back(reshape(x, flat, where));
   }
@@ -78,9 +79,10 @@ Expression add_hinge_dim(const Expression& x, const ext::NodePayload& indices, u
 unsigned length_of(const std::vector<std::vector<unsigned>>& lists, Where where) {
   for (const std::vector<unsigned>& one : lists) {
     if (one.size() != lists[0].size()) {
-      throw ValueError("hinge_dim: lists of " + std::to_string(lists[0].size()) + " and of " +
-                       std::to_string(one.size()) + " indices; want equally many for each example" +
-                       graph::built_at(where));
+      throw errors::ValueError("hinge_dim: lists of " + std::to_string(lists[0].size()) +
+                               " and of " + std::to_string(one.size()) +
+                               " indices; want equally many for each example" +
+                               graph::built_at(where));
     }
   }
   return lists.empty() ? 0 : ext::NodePayload::of(lists[0]).count;
@@ -143,24 +145,37 @@ Expression hinge_dim(const Expression& x,
   return add_hinge_dim(x, ext::NodePayload::of(lists), classes, d, m, where);
 }
 
+template <int>
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
                      const std::vector<unsigned>& lengths, unsigned heads, bool causal,
                      Where where) {
   return attend({q, k, v}, {heads, causal}, where, ext::NodePayload::of(lengths));
 }
+template Expression attention<>(const Expression& q, const Expression& k, const Expression& v,
+                                const std::vector<unsigned>& lengths, unsigned heads, bool causal,
+                                Where where);
+template <int>
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
                      detail::Pointer<std::vector<unsigned>> lengths, unsigned heads, bool causal,
                      Where where) {
   return attend({q, k, v}, {heads, causal}, where,
                 ext::NodePayload::of(api::pointee(lengths, "attention", "lengths")));
 }
+template Expression attention<>(const Expression& q, const Expression& k, const Expression& v,
+                                detail::Pointer<std::vector<unsigned>> lengths, unsigned heads,
+                                bool causal, Where where);
+template <int>
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
                      const std::initializer_list<unsigned>& lengths, unsigned heads, bool causal,
                      Where where) {
   return attend({q, k, v}, {heads, causal}, where,
                 ext::NodePayload::of(std::span(lengths.begin(), lengths.size())));
 }
+template Expression attention<>(const Expression& q, const Expression& k, const Expression& v,
+                                const std::initializer_list<unsigned>& lengths, unsigned heads,
+                                bool causal, Where where);
 
+template <int>
 Expression sample_categorical(const Expression& x, GradientMode gradient_mode, Where where) {
   const Dim shape = x.dim();
   detail::RepeatableDraws draws(x.pg);
@@ -169,6 +184,8 @@ Expression sample_categorical(const Expression& x, GradientMode gradient_mode, W
   draws.keep();
   return sample;
 }
+template Expression sample_categorical<>(const Expression& x, GradientMode gradient_mode,
+                                         Where where);
 
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction, unsigned d,
                        Where where) {

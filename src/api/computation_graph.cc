@@ -81,8 +81,8 @@ void ComputationGraph::revert() {
 namespace {
 void check_index(const api::GraphState& state, std::size_t i, const char* user) {
   if (i >= state.graph.size()) {
-    throw IndexError(std::string(user) + ": node " + std::to_string(i) + " of a graph of " +
-                     std::to_string(state.graph.size()) + " nodes");
+    throw errors::IndexError(std::string(user) + ": node " + std::to_string(i) + " of a graph of " +
+                             std::to_string(state.graph.size()) + " nodes");
   }
 }
 
@@ -95,9 +95,9 @@ const Tensor& value_of(api::GraphState& state, VariableIndex i) {
 VariableIndex own_node(const ComputationGraph& graph, const Expression& e, std::string_view user) {
   const graph::NodeId n = api::checked_node(e, user);
   if (e.pg != &graph) {
-    throw GraphError(std::string(user) +
-                     ": the expression belongs to another computation graph\n  " +
-                     e.pg->state().graph.describe(n));
+    throw errors::GraphError(std::string(user) +
+                             ": the expression belongs to another computation graph\n  " +
+                             e.pg->state().graph.describe(n));
   }
   return n;
 }
@@ -184,14 +184,17 @@ bool ComputationGraph::batching() const {
   return state_->executor.scheduler().chosen() != schedule::kOneByOne;
 }
 
+template <int>
 std::string explain_batch(const Expression& a, const Expression& b) {
   const graph::NodeId x = api::checked_node(a, "explain_batch");
   const graph::NodeId y = api::checked_node(b, "explain_batch");
   if (a.pg != b.pg) {
-    throw GraphError("explain_batch: the nodes are of different graphs, which never run together");
+    throw errors::GraphError(
+        "explain_batch: the nodes are of different graphs, which never run together");
   }
   return exclusively(a.pg->state(), [&] { return schedule::explain(a.pg->state().graph, x, y); });
 }
+template std::string explain_batch<>(const Expression& a, const Expression& b);
 
 void ComputationGraph::set_random_stream(std::uint64_t stream) {
   state_->executor.set_random_stream(stream);
@@ -240,7 +243,7 @@ void ComputationGraph::dump(const std::string& filename, bool show_values, bool 
   if (!filename.empty()) {
     file.open(filename);
     if (!file) {
-      throw IoError("dump: cannot write " + filename + ": " + std::strerror(errno));
+      throw errors::IoError("dump: cannot write " + filename + ": " + std::strerror(errno));
     }
   }
   std::ostream& out = filename.empty() ? std::cout : file;

@@ -39,7 +39,7 @@ TimelineScope::TimelineScope(const std::string& file) : name_(file) {
   if (!file_) {
     const int error = errno;
     static_cast<void>(util::take_timeline());
-    throw IoError("TimelineScope: cannot write " + name_ + ": " + std::strerror(error));
+    throw errors::IoError("TimelineScope: cannot write " + name_ + ": " + std::strerror(error));
   }
 }
 
@@ -58,7 +58,7 @@ void TimelineScope::close() {
   file_ << util::take_timeline();
   file_.close();
   if (!file_) {
-    throw IoError("TimelineScope: cannot write " + name_);
+    throw errors::IoError("TimelineScope: cannot write " + name_);
   }
 }
 

@@ -80,7 +80,7 @@ class Einsum {
  private:
   static constexpr std::int64_t kUnknown = -1;
 
-  template <class E = ValueError>
+  template <class E = errors::ValueError>
   [[noreturn]] void refuse(const std::string& wanted) const {
     throw E("einsum(\"" + text_ + "\"): want " + wanted + graph::built_at(where_));
   }
@@ -118,15 +118,15 @@ class Einsum {
   void add(const Expression& x, const std::string& letters, std::size_t index) {
     const Dim d = x.dim();
     if (letters.empty() ? d.example_elements() != 1 : d.nd != letters.size()) {
-      refuse<ShapeError>("one dimension per letter; argument " + std::to_string(index + 1) +
-                         " is " + to_string(d));
+      refuse<errors::ShapeError>("one dimension per letter; argument " + std::to_string(index + 1) +
+                                 " is " + to_string(d));
     }
     for (std::size_t k = 0; k < letters.size(); ++k) {
       std::int64_t& extent = extent_[static_cast<unsigned char>(letters[k])];
       const std::int64_t here = d.d[k];
       if (extent != kUnknown && extent != here) {
-        refuse<ShapeError>(std::string("one extent of ") + letters[k] + ", not " +
-                           std::to_string(extent) + " and " + std::to_string(here));
+        refuse<errors::ShapeError>(std::string("one extent of ") + letters[k] + ", not " +
+                                   std::to_string(extent) + " and " + std::to_string(here));
       }
       extent = here;
     }
@@ -236,8 +236,11 @@ class Einsum {
 
 }  // namespace
 
+template <int>
 Expression einsum(const std::string& spec, const std::vector<Expression>& xs, Where where) {
   return Einsum(spec, xs, where).run();
 }
+template Expression einsum<>(const std::string& spec, const std::vector<Expression>& xs,
+                             Where where);
 
 }  // namespace dynet

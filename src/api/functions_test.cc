@@ -70,34 +70,34 @@ TEST(Reductions, OverDimensionsAndTheBatch) {
   EXPECT_EQ(value_of(mean_elems(x)), (Floats{2.5F, 6.5F}));
   EXPECT_EQ(value_of(moment_elems(x, 1)), (Floats{2.5F, 6.5F}));
   EXPECT_FLOAT_EQ(value_of(std_elems(x))[1], std::sqrt(1.25F));
-  EXPECT_THROW(sum_dim(x, {}), ValueError);
-  EXPECT_THROW(sum_dim(x, {2}), ShapeError);
-  EXPECT_THROW(mean_dim(x, {0, 0}), ShapeError);
-  EXPECT_THROW(moment_dim(x, {0}, 0), ValueError);
+  EXPECT_THROW(sum_dim(x, {}), errors::ValueError);
+  EXPECT_THROW(sum_dim(x, {2}), errors::ShapeError);
+  EXPECT_THROW(mean_dim(x, {0, 0}), errors::ShapeError);
+  EXPECT_THROW(moment_dim(x, {0}, 0), errors::ValueError);
 }
 
 TEST(Inputs, Sparse) {
   ComputationGraph cg;
   const Expression e = input(cg, Dim({2}, 2), {3U, 0U, 3U}, {1.0F, 2.0F, 4.0F}, 0.5F);
   EXPECT_EQ(value_of(e), (Floats{2, 0.5F, 0.5F, 4}));
-  EXPECT_THROW(input(cg, {2}, {0U}, {1.0F, 2.0F}), ValueError);
-  EXPECT_THROW(input(cg, {2}, {2U}, {1.0F}), IndexError);
+  EXPECT_THROW(input(cg, {2}, {0U}, {1.0F, 2.0F}), errors::ValueError);
+  EXPECT_THROW(input(cg, {2}, {2U}, {1.0F}), errors::IndexError);
   EXPECT_EQ(value_of(one_hot(cg, 3, 1)), (Floats{0, 1, 0}));
   const Expression batch = one_hot(cg, 2, {1U, 0U, 1U});
   EXPECT_EQ(batch.dim(), Dim({2}, 3));
   EXPECT_EQ(value_of(batch), (Floats{0, 1, 1, 0, 0, 1}));
-  EXPECT_THROW(one_hot(cg, 3, 3), IndexError);
-  EXPECT_THROW(one_hot(cg, 3, std::vector<unsigned>{}), ValueError);
+  EXPECT_THROW(one_hot(cg, 3, 3), errors::IndexError);
+  EXPECT_THROW(one_hot(cg, 3, std::vector<unsigned>{}), errors::ValueError);
 }
 
 TEST(Inputs, ErrorsLeaveTheGraphAsItWas) {
   ComputationGraph cg;
   const std::size_t nodes = cg.nodes.size();
-  EXPECT_THROW(input(cg, {3}, Floats{1, 2}), ValueError);
-  EXPECT_THROW(input(cg, static_cast<const float*>(nullptr)), ValueError);
-  EXPECT_THROW(input(cg, {3}, static_cast<const Floats*>(nullptr)), ValueError);
-  EXPECT_THROW(parameter(cg, Parameter()), StateError);
-  EXPECT_THROW(lookup(cg, LookupParameter(), 1), StateError);
+  EXPECT_THROW(input(cg, {3}, Floats{1, 2}), errors::ValueError);
+  EXPECT_THROW(input(cg, static_cast<const float*>(nullptr)), errors::ValueError);
+  EXPECT_THROW(input(cg, {3}, static_cast<const Floats*>(nullptr)), errors::ValueError);
+  EXPECT_THROW(parameter(cg, Parameter()), errors::StateError);
+  EXPECT_THROW(lookup(cg, LookupParameter(), 1), errors::StateError);
   EXPECT_EQ(cg.nodes.size(), nodes);
   EXPECT_EQ(value_of(zeros(cg, {2}, default_device)), (Floats{0, 0}));
 }
@@ -151,10 +151,10 @@ TEST_F(Leaves, LookupsByValueAndByPointer) {
   cg.invalidate();
   EXPECT_EQ(value_of(by_pointer), (Floats{20, 21}));
   EXPECT_EQ(value_of(batch), (Floats{10, 11, 10, 11}));
-  EXPECT_THROW(lookup(cg, table, 3), IndexError);
+  EXPECT_THROW(lookup(cg, table, 3), errors::IndexError);
   index = 3;
   cg.invalidate();
-  EXPECT_THROW(value_of(by_pointer), IndexError);
+  EXPECT_THROW(value_of(by_pointer), errors::IndexError);
   index = 0;
   EXPECT_EQ(value_of(by_pointer), (Floats{0, 1}));
 }
@@ -181,8 +181,8 @@ TEST(Functions, PickByValueAndByPointer) {
   EXPECT_EQ(value_of(pick(x, &v)), (Floats{1, 3}));
   EXPECT_EQ(value_of(pick(x, vs)), (Floats{2, 3}));
   EXPECT_EQ(value_of(pick(x, &vs)), (Floats{2, 3}));
-  EXPECT_THROW(pick(x, static_cast<const unsigned*>(nullptr)), ValueError);
-  EXPECT_THROW(pick(x, 2), IndexError);
+  EXPECT_THROW(pick(x, static_cast<const unsigned*>(nullptr)), errors::ValueError);
+  EXPECT_THROW(pick(x, 2), errors::IndexError);
 }
 
 TEST(Functions, ScalarsOnBothSides) {
@@ -224,7 +224,7 @@ TEST(Functions, TransposeOfAList) {
   EXPECT_EQ(transpose(x, {2, 0, 1}).dim(), Dim({3, 1, 2}));
   EXPECT_EQ(transpose(input(cg, {2, 1}, Floats{1, 2})).dim(), Dim({1, 2}));
   EXPECT_EQ(transpose(input(cg, {2}, Floats{1, 2}), {0}).dim(), Dim({2}));
-  const std::string text = text_of_error<ValueError>(
+  const std::string text = text_of_error<errors::ValueError>(
       [&] { transpose(x, std::vector<unsigned>{0, 1, 2, 3, 4, 5, 6, 7}); });
   EXPECT_EQ(text, "transpose: dims has 8 entries; want at most 7");
 }
@@ -247,7 +247,7 @@ TEST(Functions, VanillaLstmGates) {
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_NEAR(noisy[i], got[i], tolerance::of_mean(0.1, 1));
   }
-  EXPECT_THROW(vanilla_lstm_gates(x, h, wx, wh, b, -0.1F), ValueError);
+  EXPECT_THROW(vanilla_lstm_gates(x, h, wx, wh, b, -0.1F), errors::ValueError);
 }
 
 TEST(Functions, ExplainBatchSaysWhyNodesRunApart) {
@@ -259,10 +259,10 @@ TEST(Functions, ExplainBatchSaysWhyNodesRunApart) {
             "attributes: both are alpha=0 as text, but not to the last bit");
   ComputationGraph other;
   const Expression y = input(other, {3}, {1, 2, 3});
-  EXPECT_EQ(text_of_error<GraphError>([&] { (void)explain_batch(x, y); }),
+  EXPECT_EQ(text_of_error<errors::GraphError>([&] { (void)explain_batch(x, y); }),
             "explain_batch: the nodes are of different graphs, which never run together");
   cg.clear();
-  EXPECT_THROW((void)explain_batch(x, y), StaleExpression);
+  EXPECT_THROW((void)explain_batch(x, y), errors::StaleExpression);
 }
 
 TEST(Functions, ExplainBatchSaysWhichArgumentHasOneExampleForAll) {
@@ -300,21 +300,21 @@ TEST(Functions, ErrorsSayTheCallersLine) {
   };
   const std::size_t nodes = cg.nodes.size();
   unsigned line = __LINE__ + 1;
-  expect_line(text_of_error<ShapeError>([&] { a + b; }), line);
+  expect_line(text_of_error<errors::ShapeError>([&] { a + b; }), line);
   line = __LINE__ + 1;
-  expect_line(text_of_error<ShapeError>([&] { a* b; }), line);
+  expect_line(text_of_error<errors::ShapeError>([&] { a* b; }), line);
   line = __LINE__ + 1;
-  expect_line(text_of_error<ShapeError>([&] { a / b; }), line);
+  expect_line(text_of_error<errors::ShapeError>([&] { a / b; }), line);
   line = __LINE__ + 1;
-  expect_line(text_of_error<ShapeError>([&] { cmult(a, b); }), line);
+  expect_line(text_of_error<errors::ShapeError>([&] { cmult(a, b); }), line);
   line = __LINE__ + 1;
-  expect_line(text_of_error<ShapeError>([&] { sum({a, b}); }), line);
+  expect_line(text_of_error<errors::ShapeError>([&] { sum({a, b}); }), line);
   line = __LINE__ + 1;
-  expect_line(text_of_error<ShapeError>([&] { softmax(a, 3); }), line);
+  expect_line(text_of_error<errors::ShapeError>([&] { softmax(a, 3); }), line);
   line = __LINE__ + 1;
-  expect_line(text_of_error<ShapeError>([&] { vanilla_lstm_gates(a, a, a, a, a); }), line);
+  expect_line(text_of_error<errors::ShapeError>([&] { vanilla_lstm_gates(a, a, a, a, a); }), line);
   line = __LINE__ + 1;
-  expect_line(text_of_error<ValueError>([&] { input(cg, {3}, Floats{1}); }), line);
+  expect_line(text_of_error<errors::ValueError>([&] { input(cg, {3}, Floats{1}); }), line);
   EXPECT_EQ(cg.nodes.size(), nodes);
 }
 

@@ -29,9 +29,9 @@ void check_operations(const graph::Graph& graph, const api::GradientPath& path,
                       const Where& where) {
   for (const NodeId n : path.nodes()) {
     if (path.goes_through(n) && graph[n].record().gradient == nullptr && !is_copy(graph, n)) {
-      throw UsageError("gradient: " + std::string(graph[n].record().info->name) +
-                       " has no backward in operations\n  " + graph.describe(n) +
-                       graph::built_at(where));
+      throw errors::UsageError("gradient: " + std::string(graph[n].record().info->name) +
+                               " has no backward in operations\n  " + graph.describe(n) +
+                               graph::built_at(where));
     }
   }
 }
@@ -50,8 +50,8 @@ void check_parameters(api::GraphState& state, NodeId root, const api::GradientPa
 NodeId checked_loss(const Expression& loss, const Where& where) {
   const NodeId n = api::checked_node(loss, "gradient");
   if (loss.dim().example_elements() != 1) {
-    throw ShapeError("gradient: the loss is " + to_string(loss.dim()) +
-                     "; want one number for each example" + graph::built_at(where));
+    throw errors::ShapeError("gradient: the loss is " + to_string(loss.dim()) +
+                             "; want one number for each example" + graph::built_at(where));
   }
   return n;
 }
@@ -63,8 +63,8 @@ std::vector<NodeId> checked_nodes(const std::vector<Expression>& xs, const Expre
   for (const Expression& x : xs) {
     nodes.push_back(api::checked_node(x, "gradient"));
     if (x.pg != loss.pg) {
-      throw GraphError("gradient: loss and xs belong to different computation graphs" +
-                       graph::built_at(where));
+      throw errors::GraphError("gradient: loss and xs belong to different computation graphs" +
+                               graph::built_at(where));
     }
   }
   return nodes;
@@ -133,6 +133,7 @@ class Backward {
 
 }  // namespace
 
+template <int>
 std::vector<Expression> gradient(const Expression& loss, const std::vector<Expression>& xs,
                                  Where where) {
   const NodeId root = checked_loss(loss, where);
@@ -163,5 +164,7 @@ std::vector<Expression> gradient(const Expression& loss, const std::vector<Expre
   }
   return gradients;
 }
+template std::vector<Expression> gradient<>(const Expression& loss,
+                                            const std::vector<Expression>& xs, Where where);
 
 }  // namespace dynet

@@ -142,9 +142,10 @@ Node GradientNodes::indices_as_numbers(const Dim& shape) {
   }
   const ext::Record& record = graph_[node_].record();
   if (record.index_limit == nullptr) {
-    throw UsageError("gradient: " + std::string(record.info->name) +
-                     " has no backward in operations where its indices are given by pointer\n  " +
-                     graph_.describe(node_));
+    throw errors::UsageError(
+        "gradient: " + std::string(record.info->name) +
+        " has no backward in operations where its indices are given by pointer\n  " +
+        graph_.describe(node_));
   }
   const Node table = number_line(Dim({graph_.index_limit(node_)}));
   return reshaped(gathered(table, per_example, 0, kSame), all);

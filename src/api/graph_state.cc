@@ -34,7 +34,7 @@ std::uint32_t next_epoch() { return ++epochs; }
 std::uint32_t newest_epoch() { return epochs.load(); }
 
 void Busy::refuse() {
-  throw GraphError(
+  throw errors::GraphError(
       "the computation graph is being used by another thread (or by an operation of its own)");
 }
 
@@ -123,16 +123,17 @@ void drop_resting_states() noexcept {
 
 graph::NodeId checked_node(const Expression& e, std::string_view user) {
   if (e.pg == nullptr) {
-    throw StaleExpression(std::string(user) + ": the expression is unset (it was never assigned)");
+    throw errors::StaleExpression(std::string(user) +
+                                  ": the expression is unset (it was never assigned)");
   }
   if (!is_live(e.pg)) {
-    throw StaleExpression(std::string(user) + ": stale expression " + std::to_string(e.i) +
-                          ": its computation graph was destroyed");
+    throw errors::StaleExpression(std::string(user) + ": stale expression " + std::to_string(e.i) +
+                                  ": its computation graph was destroyed");
   }
   const graph::Graph& graph = e.pg->state().graph;
   if (!graph.has(e.i, e.graph_id)) {
-    throw StaleExpression(std::string(user) + ": stale expression " + std::to_string(e.i) +
-                          ": its computation graph was cleared, renewed or reverted since");
+    throw errors::StaleExpression(std::string(user) + ": stale expression " + std::to_string(e.i) +
+                                  ": its computation graph was cleared, renewed or reverted since");
   }
   return e.i;
 }

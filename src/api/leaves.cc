@@ -33,7 +33,8 @@ Expression add_source(const Op& op, const LocatedGraph& g, const Device* device,
 template <class Handle>
 std::shared_ptr<void> storage_of(const Handle& handle, const char* name) {
   if (handle.p == nullptr) {
-    throw StateError(std::string(name) + ": the parameter is unset; collections make parameters");
+    throw errors::StateError(std::string(name) +
+                             ": the parameter is unset; collections make parameters");
   }
   return handle.p;
 }
@@ -64,8 +65,8 @@ std::span<float> scratch(std::int64_t elements, float value) {
 
 [[noreturn]] void fail_position(const char* name, unsigned at, std::int64_t limit,
                                 const LocatedGraph& g) {
-  throw IndexError(std::string(name) + ": position " + std::to_string(at) + "; want less than " +
-                   std::to_string(limit) + graph::built_at(g.where));
+  throw errors::IndexError(std::string(name) + ": position " + std::to_string(at) +
+                           "; want less than " + std::to_string(limit) + graph::built_at(g.where));
 }
 
 Expression add_one_hot(const LocatedGraph& g, const Dim& dim, const unsigned* ids,
@@ -101,8 +102,8 @@ Expression input(const LocatedGraph& g, const Dim& d, detail::Pointer<std::vecto
 Expression input(const LocatedGraph& g, const Dim& d, const std::vector<unsigned>& ids,
                  const std::vector<float>& data, float defdata, Device* device) {
   if (ids.size() != data.size()) {
-    throw ValueError("input: " + std::to_string(ids.size()) + " positions and " +
-                     std::to_string(data.size()) + " numbers; want as many of each");
+    throw errors::ValueError("input: " + std::to_string(ids.size()) + " positions and " +
+                             std::to_string(data.size()) + " numbers; want as many of each");
   }
   const std::int64_t elements = d.elements();
   const std::span<float> numbers = scratch(elements, defdata);
@@ -121,7 +122,7 @@ Expression one_hot(const LocatedGraph& g, unsigned d, unsigned idx, Device* devi
 Expression one_hot(const LocatedGraph& g, unsigned d, const std::vector<unsigned>& ids,
                    Device* device) {
   if (ids.empty()) {
-    throw ValueError("one_hot: the list of positions is empty");
+    throw errors::ValueError("one_hot: the list of positions is empty");
   }
   const ext::Count examples = static_cast<std::int64_t>(ids.size());
   return add_one_hot(g, Dim({d}, to_extent(examples, "one_hot: the number of positions")),

@@ -142,7 +142,7 @@ NodeId first_invalid(const GraphState& state, std::uint32_t first_group) {
 }
 
 [[noreturn]] void fail_invalid(const GraphState& state, NodeId bad) {
-  throw NumericError("NaN or infinity in " + state.graph.describe(bad));
+  throw errors::NumericError("NaN or infinity in " + state.graph.describe(bad));
 }
 
 }  // namespace
@@ -208,7 +208,7 @@ void suspect(const ComputationGraph& graph, const GraphState& state) {
                          // Bad gradients of this graph would be named: infinite values are meant.
                          return exclusively(suspected->state(),
                                             [&] { return find_nan(suspected->state(), false); });
-                       } catch (const Error&) {  // the error that asks is the one to report
+                       } catch (const errors::Error&) {  // the error that asks is the one to report
                          return std::string();
                        }
                      }});

@@ -96,8 +96,8 @@ Expression reduce(Reduction kind, const char* name, const Expression& x, const S
   ops::DimSet dims;
   const auto add = [&](unsigned d) {
     if (dims.count == DYNET_MAX_TENSOR_DIM) {
-      throw ValueError(std::string(name) + ": more than " + std::to_string(DYNET_MAX_TENSOR_DIM) +
-                       " dimensions");
+      throw errors::ValueError(std::string(name) + ": more than " +
+                               std::to_string(DYNET_MAX_TENSOR_DIM) + " dimensions");
     }
     dims.items[dims.count++] = d;
   };
@@ -108,8 +108,8 @@ Expression reduce(Reduction kind, const char* name, const Expression& x, const S
     add(d);
   }
   if (dims.count == 0 && !over.batch) {
-    throw ValueError(std::string(name) +
-                     ": the list of dimensions is empty; want at least one, or the batch");
+    throw errors::ValueError(std::string(name) +
+                             ": the list of dimensions is empty; want at least one, or the batch");
   }
   const Reducer reducer(x, dims, over.batch, over.n, where);
   switch (kind) {

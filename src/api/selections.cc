@@ -35,8 +35,8 @@ template <std::size_t kCount>
                        std::string_view wanted, const Where& where) {
   try {
     ext::Shapes(info, args, 1, 0).fail(wanted);
-  } catch (const ShapeError& e) {
-    throw ShapeError(e.what() + graph::built_at(where));
+  } catch (const errors::ShapeError& e) {
+    throw errors::ShapeError(e.what() + graph::built_at(where));
   }
 }
 
@@ -181,52 +181,84 @@ Expression strided_select(const Expression& x, const std::vector<int>& strides,
   return ext::add_node(ops::PickBatchElems{}, {y, where}, ext::NodePayload::of(examples));
 }
 
+template <int>
 Expression scatter_add(const Expression& x, const std::vector<unsigned>& index, unsigned rows,
                        unsigned d, Where where) {
   return scatter(x, ext::NodePayload::of(index), rows, d, where);
 }
+template Expression scatter_add<>(const Expression& x, const std::vector<unsigned>& index,
+                                  unsigned rows, unsigned d, Where where);
+template <int>
 Expression scatter_add(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                        unsigned rows, unsigned d, Where where) {
   return scatter(x, ext::NodePayload::of(api::pointee(index, "scatter_add", "index")), rows, d,
                  where);
 }
+template Expression scatter_add<>(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
+                                  unsigned rows, unsigned d, Where where);
 
+template <int>
 Expression segment_sum(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
                        unsigned d, Where where) {
   return scatter(x, ext::NodePayload::of(index), segments, d, where);
 }
+template Expression segment_sum<>(const Expression& x, const std::vector<unsigned>& index,
+                                  unsigned segments, unsigned d, Where where);
+template <int>
 Expression segment_sum(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                        unsigned segments, unsigned d, Where where) {
   return scatter(x, ext::NodePayload::of(api::pointee(index, "segment_sum", "index")), segments, d,
                  where);
 }
+template Expression segment_sum<>(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
+                                  unsigned segments, unsigned d, Where where);
+template <int>
 Expression segment_mean(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
                         unsigned d, Where where) {
   return segment_mean_of(x, ext::NodePayload::of(index), segments, d, where);
 }
+template Expression segment_mean<>(const Expression& x, const std::vector<unsigned>& index,
+                                   unsigned segments, unsigned d, Where where);
+template <int>
 Expression segment_mean(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                         unsigned segments, unsigned d, Where where) {
   return segment_mean_of(x, ext::NodePayload::of(api::pointee(index, "segment_mean", "index")),
                          segments, d, where);
 }
+template Expression segment_mean<>(const Expression& x,
+                                   detail::Pointer<std::vector<unsigned>> index, unsigned segments,
+                                   unsigned d, Where where);
+template <int>
 Expression segment_max(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
                        unsigned d, Where where) {
   return by_segments<ops::SegmentMax>(x, ext::NodePayload::of(index), segments, d, where);
 }
+template Expression segment_max<>(const Expression& x, const std::vector<unsigned>& index,
+                                  unsigned segments, unsigned d, Where where);
+template <int>
 Expression segment_max(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                        unsigned segments, unsigned d, Where where) {
   return by_segments<ops::SegmentMax>(
       x, ext::NodePayload::of(api::pointee(index, "segment_max", "index")), segments, d, where);
 }
+template Expression segment_max<>(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
+                                  unsigned segments, unsigned d, Where where);
+template <int>
 Expression segment_softmax(const Expression& x, const std::vector<unsigned>& index,
                            unsigned segments, unsigned d, Where where) {
   return by_segments<ops::SegmentSoftmax>(x, ext::NodePayload::of(index), segments, d, where);
 }
+template Expression segment_softmax<>(const Expression& x, const std::vector<unsigned>& index,
+                                      unsigned segments, unsigned d, Where where);
+template <int>
 Expression segment_softmax(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                            unsigned segments, unsigned d, Where where) {
   return by_segments<ops::SegmentSoftmax>(
       x, ext::NodePayload::of(api::pointee(index, "segment_softmax", "index")), segments, d, where);
 }
+template Expression segment_softmax<>(const Expression& x,
+                                      detail::Pointer<std::vector<unsigned>> index,
+                                      unsigned segments, unsigned d, Where where);
 
 Expression sum_rows(const Expression& x, Where where) { return sum_dim(x, {0}, false, where); }
 Expression sum_cols(const Expression& x, Where where) { return sum_dim(x, {1}, false, where); }

@@ -38,9 +38,9 @@ Expression sequence_loss(const Expression& scores, const std::vector<unsigned>& 
                          Where where) {
   const unsigned examples = scores.dim().bd;
   if (labels.size() != examples) {
-    throw ValueError("sequence_loss: " + std::to_string(labels.size()) +
-                     " labels for the scores of " + std::to_string(examples) +
-                     " steps; want one each" + graph::built_at(where));
+    throw errors::ValueError("sequence_loss: " + std::to_string(labels.size()) +
+                             " labels for the scores of " + std::to_string(examples) +
+                             " steps; want one each" + graph::built_at(where));
   }
   if (std::find(labels.begin(), labels.end(), kNoLabel) == labels.end()) {
     return sum_batches(pickneglogsoftmax(scores, labels, where), where);

@@ -106,9 +106,9 @@ TEST_F(SequenceTest, MistakesAreNamed) {
     EXPECT_NE(text.find("sequence_loss: 1 labels for the scores of 2 steps"), std::string::npos);
     EXPECT_NE(text.find("sequence_test.cc"), std::string::npos);
   }
-  EXPECT_THROW(sequence_loss(scores, {1, 3}), IndexError);
-  EXPECT_THROW(sequence_loss(scores, {kNoLabel, 3}), IndexError);
-  EXPECT_THROW(lookup_sequence(cg, table_, Indices{0, 5}), IndexError);
+  EXPECT_THROW(sequence_loss(scores, {1, 3}), errors::IndexError);
+  EXPECT_THROW(sequence_loss(scores, {kNoLabel, 3}), errors::IndexError);
+  EXPECT_THROW(lookup_sequence(cg, table_, Indices{0, 5}), errors::IndexError);
 }
 
 }  // namespace

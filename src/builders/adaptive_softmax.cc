@@ -19,14 +19,15 @@ void check_cutoffs(const std::vector<unsigned>& cutoffs, unsigned num_classes) {
   for (std::size_t i = 0; i < cutoffs.size(); ++i) {
     const unsigned before = i == 0 ? 0 : cutoffs[i - 1];
     if (cutoffs[i] <= before || cutoffs[i] >= num_classes) {
-      throw ValueError(std::string(kAdaptive) + ": cutoff " + std::to_string(i) + " is " +
-                       std::to_string(cutoffs[i]) + "; want more than " + std::to_string(before) +
-                       (i == 0 ? "" : ", the one before it,") + " and less than " +
-                       std::to_string(num_classes) + ", the number of classes");
+      throw errors::ValueError(std::string(kAdaptive) + ": cutoff " + std::to_string(i) + " is " +
+                               std::to_string(cutoffs[i]) + "; want more than " +
+                               std::to_string(before) + (i == 0 ? "" : ", the one before it,") +
+                               " and less than " + std::to_string(num_classes) +
+                               ", the number of classes");
     }
   }
   if (cutoffs.empty()) {
-    throw ValueError(std::string(kAdaptive) + ": there are no cutoffs; want at least one");
+    throw errors::ValueError(std::string(kAdaptive) + ": there are no cutoffs; want at least one");
   }
 }
 
@@ -47,8 +48,8 @@ AdaptiveSoftmaxBuilder::AdaptiveSoftmaxBuilder(unsigned rep_dim, unsigned num_cl
     : num_classes_(num_classes) {
   check_cutoffs(cutoffs, num_classes);
   if (!(div_value >= 1.0F)) {
-    throw ValueError(std::string(kAdaptive) + ": div_value is " + util::text_of(div_value) +
-                     "; want 1 or more");
+    throw errors::ValueError(std::string(kAdaptive) + ": div_value is " + util::text_of(div_value) +
+                             "; want 1 or more");
   }
   shortlist_ = cutoffs[0];
   local_model = pc.add_subcollection("adaptive-softmax-builder");
@@ -71,7 +72,7 @@ unsigned AdaptiveSoftmaxBuilder::end_of(std::size_t tail) const {
 
 void AdaptiveSoftmaxBuilder::check_made(const char* call) const {
   if (num_classes_ == 0) {
-    throw StateError(std::string(kAdaptive) + ": " + call + " without parameters");
+    throw errors::StateError(std::string(kAdaptive) + ": " + call + " without parameters");
   }
 }
 

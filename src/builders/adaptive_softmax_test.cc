@@ -121,16 +121,16 @@ TEST_F(AdaptiveSoftmax, ErrorsOfCalls) {
     AdaptiveSoftmaxBuilder(kRep, kWords, cutoffs, model, div_value);
   };
   const std::size_t before = model.parameters_list().size();
-  EXPECT_THROW(make({}), ValueError);
-  EXPECT_THROW(make({0}), ValueError);
-  EXPECT_THROW(make({3, 3}), ValueError);
-  EXPECT_THROW(make({3, 2}), ValueError);
-  EXPECT_THROW(make({kWords}), ValueError);
-  EXPECT_THROW(make({3}, 0.5F), ValueError);
+  EXPECT_THROW(make({}), errors::ValueError);
+  EXPECT_THROW(make({0}), errors::ValueError);
+  EXPECT_THROW(make({3, 3}), errors::ValueError);
+  EXPECT_THROW(make({3, 2}), errors::ValueError);
+  EXPECT_THROW(make({kWords}), errors::ValueError);
+  EXPECT_THROW(make({3}, 0.5F), errors::ValueError);
   const auto text_of = [&](const std::vector<unsigned>& cutoffs) {
     try {
       make(cutoffs);
-    } catch (const ValueError& e) {
+    } catch (const errors::ValueError& e) {
       return std::string(e.message());
     }
     return std::string();
@@ -144,18 +144,18 @@ TEST_F(AdaptiveSoftmax, ErrorsOfCalls) {
                               classes + ", the number of classes");
   EXPECT_EQ(model.parameters_list().size(), before);
   const Expression rep = ones(cg, {kRep});
-  EXPECT_THROW(builder.neg_log_softmax(rep, 1), StateError);
+  EXPECT_THROW(builder.neg_log_softmax(rep, 1), errors::StateError);
   builder.new_graph(cg);
-  EXPECT_THROW(builder.neg_log_softmax(rep, kWords), IndexError);
-  EXPECT_THROW(builder.neg_log_softmax(rep, {1, 2}), ValueError);
-  EXPECT_THROW(builder.neg_log_softmax(ones(cg, {kRep + 1}), 1), ShapeError);
-  EXPECT_THROW(builder.sample(ones(cg, Dim({kRep}, 2))), ShapeError);
+  EXPECT_THROW(builder.neg_log_softmax(rep, kWords), errors::IndexError);
+  EXPECT_THROW(builder.neg_log_softmax(rep, {1, 2}), errors::ValueError);
+  EXPECT_THROW(builder.neg_log_softmax(ones(cg, {kRep + 1}), 1), errors::ShapeError);
+  EXPECT_THROW(builder.sample(ones(cg, Dim({kRep}, 2))), errors::ShapeError);
   ComputationGraph other;
-  EXPECT_THROW(builder.full_logits(ones(other, {kRep})), GraphError);
+  EXPECT_THROW(builder.full_logits(ones(other, {kRep})), errors::GraphError);
   AdaptiveSoftmaxBuilder empty;
   empty.new_graph(cg);
-  EXPECT_THROW(empty.full_logits(rep), StateError);
-  EXPECT_THROW(empty.neg_log_softmax(rep, 0), StateError);
+  EXPECT_THROW(empty.full_logits(rep), errors::StateError);
+  EXPECT_THROW(empty.neg_log_softmax(rep, 0), errors::StateError);
   builder.new_graph(cg, false);
   cg.backward(builder.neg_log_softmax(rep, 9));
   for (const auto& p : model.parameters_list()) {

@@ -63,8 +63,8 @@ AttentionMemory AttentionBuilder::checked_read(const Expression& keys, const Exp
   const Dim& k = keys.dim();
   const Dim& v = values.dim();
   if (k.cols() != v.cols() || k.bd != v.bd) {
-    throw ShapeError(at + "keys are " + to_string(k) + " and values " + to_string(v) +
-                     "; want as many positions and examples");
+    throw errors::ShapeError(at + "keys are " + to_string(k) + " and values " + to_string(v) +
+                             "; want as many positions and examples");
   }
   check_lengths(at, keys, lengths);
   AttentionMemory memory = project(keys, values, where);
@@ -80,17 +80,17 @@ AttentionMemory AttentionBuilder::project(const Expression& keys, const Expressi
 void AttentionBuilder::check(const char* call, const Expression& queries, unsigned query_size,
                              const AttentionMemory& memory, unsigned key_size, Where where) const {
   if (memory.keys.pg == nullptr) {
-    throw StateError(parameters_.at(call) + "of a memory that nothing was read into");
+    throw errors::StateError(parameters_.at(call) + "of a memory that nothing was read into");
   }
   parameters_.check(call, {queries, memory.keys, memory.values}, where);
   check_columns(parameters_.at(call), "queries are", queries, query_size);
   const Dim& q = queries.dim();
   const Dim& k = memory.keys.dim();
   if (k.rows() != key_size || (q.bd != k.bd && q.bd != 1 && k.bd != 1)) {
-    throw ShapeError(parameters_.at(call) + "queries are " + to_string(q) +
-                     " and the memory's keys " + to_string(k) + "; want keys {" +
-                     std::to_string(key_size) +
-                     ",positions} of as many examples, read by this builder");
+    throw errors::ShapeError(parameters_.at(call) + "queries are " + to_string(q) +
+                             " and the memory's keys " + to_string(k) + "; want keys {" +
+                             std::to_string(key_size) +
+                             ",positions} of as many examples, read by this builder");
   }
 }
 
@@ -194,8 +194,8 @@ Expression DotAttentionBuilder::attend(const Expression& queries, const Attentio
 
 void DotAttentionBuilder::copy(const DotAttentionBuilder& other) {
   if (key_dim_ != other.key_dim_) {
-    throw ValueError("DotAttentionBuilder: cannot copy a builder of size " +
-                     std::to_string(other.key_dim_) + ", not " + std::to_string(key_dim_));
+    throw errors::ValueError("DotAttentionBuilder: cannot copy a builder of size " +
+                             std::to_string(other.key_dim_) + ", not " + std::to_string(key_dim_));
   }
 }
 
@@ -229,9 +229,9 @@ MultiHeadAttentionBuilder::MultiHeadAttentionBuilder(unsigned dim, unsigned head
                                                      unsigned memory_dim)
     : heads_(heads) {
   if (heads == 0 || dim == 0 || dim % heads != 0) {
-    throw ValueError("MultiHeadAttentionBuilder: " + std::to_string(heads) +
-                     " heads of a dimension of " + std::to_string(dim) +
-                     "; want a number that divides it");
+    throw errors::ValueError("MultiHeadAttentionBuilder: " + std::to_string(heads) +
+                             " heads of a dimension of " + std::to_string(dim) +
+                             "; want a number that divides it");
   }
   key_dim_ = value_dim_ = memory_dim == 0 ? dim : memory_dim;
   parameters_ = {"MultiHeadAttentionBuilder", "multi-head-attention-builder", model};
@@ -305,9 +305,9 @@ Expression MultiHeadAttentionBuilder::attend_causally(const Expression& queries,
                                                       Where where) const {
   parameters_.check("attend_causally", {queries}, where);
   if (queries.dim().cols() != memory.positions()) {
-    throw ShapeError(parameters_.at("attend_causally") + "queries are " + to_string(queries.dim()) +
-                     " and the memory has " + std::to_string(memory.positions()) +
-                     " positions; want as many");
+    throw errors::ShapeError(parameters_.at("attend_causally") + "queries are " +
+                             to_string(queries.dim()) + " and the memory has " +
+                             std::to_string(memory.positions()) + " positions; want as many");
   }
   return look("attend_causally", queries, memory, true, where);
 }
@@ -323,13 +323,13 @@ void MultiHeadAttentionBuilder::check_appended(const char* call, const Attention
   const Dim& k = memory.keys.dim();
   if (k.rows() != parameters_.params[kHeadsWk].dim().rows() ||
       (k.bd != x.dim().bd && k.bd != 1 && x.dim().bd != 1)) {
-    throw ShapeError(parameters_.at(call) + "x is " + to_string(x.dim()) +
-                     " and the memory's keys " + to_string(k) +
-                     "; want as many examples, or one that stands for all");
+    throw errors::ShapeError(parameters_.at(call) + "x is " + to_string(x.dim()) +
+                             " and the memory's keys " + to_string(k) +
+                             "; want as many examples, or one that stands for all");
   }
   if (!memory.lengths.empty()) {
-    throw ValueError(parameters_.at(call) + "to a memory " + to_string(k) +
-                     " of sequences of different lengths");
+    throw errors::ValueError(parameters_.at(call) + "to a memory " + to_string(k) +
+                             " of sequences of different lengths");
   }
 }
 
@@ -343,8 +343,9 @@ AttentionMemory MultiHeadAttentionBuilder::append(const AttentionMemory& memory,
 
 void MultiHeadAttentionBuilder::copy(const MultiHeadAttentionBuilder& other) {
   if (heads_ != other.heads_) {
-    throw ValueError("MultiHeadAttentionBuilder: cannot copy a builder with " +
-                     std::to_string(other.heads_) + " heads, not " + std::to_string(heads_));
+    throw errors::ValueError("MultiHeadAttentionBuilder: cannot copy a builder with " +
+                             std::to_string(other.heads_) + " heads, not " +
+                             std::to_string(heads_));
   }
   parameters_.share(other.parameters_);
 }

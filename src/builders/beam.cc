@@ -16,8 +16,8 @@ namespace {
 /// ValueError unless the norm of this exponent grows with the length, or is constant.
 void check_exponent(const char* function, double alpha) {
   if (!(alpha >= 0.0 && std::isfinite(alpha))) {
-    throw ValueError(std::string(function) + ": alpha is " + util::text_of(alpha) +
-                     "; want a finite number of at least 0");
+    throw errors::ValueError(std::string(function) + ": alpha is " + util::text_of(alpha) +
+                             "; want a finite number of at least 0");
   }
 }
 }  // namespace
@@ -41,10 +41,10 @@ namespace detail {
 Beam::Beam(unsigned end, BeamOptions options) : end_(end), options_(std::move(options)), live_(1) {
   if (options_.width == 0 || options_.max_length == 0 || options_.n_best == 0 ||
       !(options_.prune >= 0.0)) {
-    throw ValueError("beam_search: width " + std::to_string(options_.width) + ", max_length " +
-                     std::to_string(options_.max_length) + ", n_best " +
-                     std::to_string(options_.n_best) + ", prune " + util::text_of(options_.prune) +
-                     "; want 1 at least, and prune 0 at least");
+    throw errors::ValueError(
+        "beam_search: width " + std::to_string(options_.width) + ", max_length " +
+        std::to_string(options_.max_length) + ", n_best " + std::to_string(options_.n_best) +
+        ", prune " + util::text_of(options_.prune) + "; want 1 at least, and prune 0 at least");
   }
   static_cast<void>(score(0.0, options_.max_length));  // throws for a norm that is not positive
 }
@@ -55,8 +55,8 @@ double Beam::score(double log_probability, std::size_t length) const {
   }
   const double norm = options_.length_norm(static_cast<unsigned>(length));
   if (!(norm > 0.0)) {
-    throw ValueError("beam_search: the norm of length " + std::to_string(length) + " is " +
-                     util::text_of(norm) + "; want a positive number");
+    throw errors::ValueError("beam_search: the norm of length " + std::to_string(length) + " is " +
+                             util::text_of(norm) + "; want a positive number");
   }
   return log_probability / norm;
 }
@@ -89,10 +89,11 @@ std::vector<Beam::Candidate> Beam::choose(const std::vector<double>& logs, unsig
       continue;
     }
     if (!std::isfinite(c.log_probability)) {
-      throw NumericError("beam_search: the log-probability of word " + std::to_string(word) +
-                         " after " + std::to_string(live_[from].words.size()) + " words is " +
-                         (std::isnan(c.log_probability) ? "NaN" : "infinite") + " (hypothesis " +
-                         std::to_string(from) + ")");
+      throw errors::NumericError("beam_search: the log-probability of word " +
+                                 std::to_string(word) + " after " +
+                                 std::to_string(live_[from].words.size()) + " words is " +
+                                 (std::isnan(c.log_probability) ? "NaN" : "infinite") +
+                                 " (hypothesis " + std::to_string(from) + ")");
     }
     if (kept.size() == options_.width) {
       if (!c.is_before(kept.front())) {
@@ -138,13 +139,13 @@ std::vector<std::size_t> Beam::checked_advance(const std::vector<Expression>& lo
   for (const Expression& e : log_probabilities) {
     const Dim& own = shape_of(e);
     if (own.bd != 1 || own.rows() != words || own.example_elements() != words || words == 0) {
-      throw ShapeError("beam_search: log-probabilities are " + to_string(own) + " and " +
-                       to_string(d) + "; want vectors of one size and one example");
+      throw errors::ShapeError("beam_search: log-probabilities are " + to_string(own) + " and " +
+                               to_string(d) + "; want vectors of one size and one example");
     }
   }
   if (end_ >= words) {
-    throw IndexError("beam_search: the end symbol is " + std::to_string(end_) +
-                     ", and log-probabilities are " + to_string(d));
+    throw errors::IndexError("beam_search: the end symbol is " + std::to_string(end_) +
+                             ", and log-probabilities are " + to_string(d));
   }
   const bool is_one = log_probabilities.size() == 1;
   const Expression all =
@@ -212,7 +213,7 @@ Expression put_back(ComputationGraph& cg, const Carried& carried) {
 }
 
 void fail_carry() {
-  throw UsageError(
+  throw errors::UsageError(
       "beam_search: checkpoints want for_each_expression for the type of the state, which has "
       "none; "
       "states of recurrent builders are carried as the vector of final_s()");

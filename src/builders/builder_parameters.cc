@@ -15,8 +15,8 @@ void BuilderParameters::add(const Dim& d, const char* name, const ParameterInit&
 
 void BuilderParameters::new_graph(ComputationGraph& cg, bool update) {
   if (!is_made_) {
-    throw StateError(at("new_graph") +
-                     "it was made by the default constructor; want one with sizes");
+    throw errors::StateError(at("new_graph") +
+                             "it was made by the default constructor; want one with sizes");
   }
   std::vector<Expression> made;
   detail::with_typed_allocation([&] { made.reserve(params.size()); });
@@ -31,13 +31,13 @@ void BuilderParameters::new_graph(ComputationGraph& cg, bool update) {
 void BuilderParameters::check(const char* call, std::initializer_list<Expression> used,
                               Where where) const {
   if (graph == nullptr) {
-    throw StateError(at(call) + "before new_graph");
+    throw errors::StateError(at(call) + "before new_graph");
   }
   for (const Expression& e : used) {
     const Dim& dim = builders::dim_of(e, where, [&] { return std::string(builder) + ": " + call; });
     if (e.pg != graph) {
-      throw GraphError(at(call) + "a node " + to_string(dim) +
-                       " of another graph than the one that new_graph was given");
+      throw errors::GraphError(at(call) + "a node " + to_string(dim) +
+                               " of another graph than the one that new_graph was given");
     }
   }
 }

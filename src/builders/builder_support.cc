@@ -15,23 +15,23 @@ namespace dynet::builders {
 void fail_stale(const Expression& e, const std::string& user, Where where) {
   try {
     api::checked_node(e, user);
-  } catch (const StaleExpression& error) {
-    throw StaleExpression(error.what() + graph::built_at(where));
+  } catch (const errors::StaleExpression& error) {
+    throw errors::StaleExpression(error.what() + graph::built_at(where));
   }
-  throw StaleExpression(user + ": the expression is stale" + graph::built_at(where));
+  throw errors::StaleExpression(user + ": the expression is stale" + graph::built_at(where));
 }
 
 void check_share(const char* builder, const std::string& what, float share) {
   if (!(share >= 0.0F && share <= 1.0F)) {
-    throw ValueError(std::string(builder) + ": " + what + " is " + util::text_of(share) +
-                     "; want 0 to 1");
+    throw errors::ValueError(std::string(builder) + ": " + what + " is " + util::text_of(share) +
+                             "; want 0 to 1");
   }
 }
 
 void check_epsilon(const char* builder, const char* name, float epsilon) {
   if (!(epsilon >= 0.0F)) {
-    throw ValueError(std::string(builder) + ": " + name + " is " + util::text_of(epsilon) +
-                     "; want at least 0");
+    throw errors::ValueError(std::string(builder) + ": " + name + " is " + util::text_of(epsilon) +
+                             "; want at least 0");
   }
 }
 
@@ -41,14 +41,14 @@ void check_rate(const char* builder, const char* name, float rate) {
 
 void check_count(const char* builder, const char* what, std::size_t given, std::size_t wanted) {
   if (given != wanted) {
-    throw ValueError(std::string(builder) + ": " + what + " has " + std::to_string(given) +
-                     " expressions; want " + std::to_string(wanted));
+    throw errors::ValueError(std::string(builder) + ": " + what + " has " + std::to_string(given) +
+                             " expressions; want " + std::to_string(wanted));
   }
 }
 
 void fail_input(const char* builder, const Dim& x, unsigned rows, Where where) {
-  throw ShapeError(std::string(builder) + ": x is " + to_string(x) + "; want " +
-                   to_string(Dim({rows})) + graph::built_at(where));
+  throw errors::ShapeError(std::string(builder) + ": x is " + to_string(x) + "; want " +
+                           to_string(Dim({rows})) + graph::built_at(where));
 }
 
 namespace {
@@ -66,20 +66,20 @@ void check_part(const GivenState& given, char part, unsigned layer, const Expres
     fail_stale(e, part_text(given, part, layer), given.where);
   }
   if (given.graph != nullptr && e.pg != given.graph) {
-    throw GraphError(part_text(given, part, layer) +
-                     " is a node of another graph than the one that new_graph was given" +
-                     graph::built_at(given.where));
+    throw errors::GraphError(part_text(given, part, layer) +
+                             " is a node of another graph than the one that new_graph was given" +
+                             graph::built_at(given.where));
   }
   const Dim& dim = e.dim();
   const bool may_be_column = given.columns_too && part == 'h';
   if (!is_column(dim, given.rows) || (dim.nd != 1 && !may_be_column)) {
-    throw ShapeError(part_text(given, part, layer) + " is " + to_string(dim) + "; want " +
-                     to_string(Dim({given.rows})) + graph::built_at(given.where));
+    throw errors::ShapeError(part_text(given, part, layer) + " is " + to_string(dim) + "; want " +
+                             to_string(Dim({given.rows})) + graph::built_at(given.where));
   }
   if (dim.bd != 1 && batch != 1 && dim.bd != batch) {
-    throw ShapeError(part_text(given, part, layer) + " has " + std::to_string(dim.bd) +
-                     " examples, and another part of it " + std::to_string(batch) +
-                     "; want equal numbers, or 1" + graph::built_at(given.where));
+    throw errors::ShapeError(part_text(given, part, layer) + " has " + std::to_string(dim.bd) +
+                             " examples, and another part of it " + std::to_string(batch) +
+                             "; want equal numbers, or 1" + graph::built_at(given.where));
   }
   batch = std::max(batch, dim.bd);
 }
@@ -101,14 +101,14 @@ unsigned check_state(const GivenState& given, unsigned layers, const Expression*
 void check_examples(const char* builder, unsigned x, const char* what, unsigned others,
                     Where where) {
   if (x != others && x != 1 && others != 1) {
-    throw ShapeError(std::string(builder) + ": x has " + std::to_string(x) + " examples and " +
-                     what + " " + std::to_string(others) + "; want equal numbers, or 1" +
-                     graph::built_at(where));
+    throw errors::ShapeError(std::string(builder) + ": x has " + std::to_string(x) +
+                             " examples and " + what + " " + std::to_string(others) +
+                             "; want equal numbers, or 1" + graph::built_at(where));
   }
 }
 
 void fail_kind(const char* builder) {
-  throw ValueError(std::string(builder) + ": can copy only a " + builder);
+  throw errors::ValueError(std::string(builder) + ": can copy only a " + builder);
 }
 
 unsigned gate_rows(const char* builder, unsigned count, unsigned hidden) {
@@ -131,9 +131,10 @@ std::vector<Parameter> make_standard_layer(ParameterCollection& model, unsigned 
 
 void fail_step(const char* builder, RNNPointer i, std::size_t steps) {
   const std::string step = std::string(builder) + ": step " + std::to_string(i);
-  throw IndexError(steps == 0 ? step + ", and there are none yet; want -1, the initial state"
-                              : step + " of " + std::to_string(steps) + "; want -1 to " +
-                                    std::to_string(steps - 1));
+  throw errors::IndexError(steps == 0
+                               ? step + ", and there are none yet; want -1, the initial state"
+                               : step + " of " + std::to_string(steps) + "; want -1 to " +
+                                     std::to_string(steps - 1));
 }
 
 void add_parameters(ComputationGraph& cg, bool update,
@@ -151,11 +152,11 @@ void add_parameters(ComputationGraph& cg, bool update,
 
 ComputationGraph& graph_of(const char* builder, const std::vector<std::vector<Expression>>& vars) {
   if (vars.empty() || vars[0].empty()) {
-    throw StateError(std::string(builder) + ": used before new_graph");
+    throw errors::StateError(std::string(builder) + ": used before new_graph");
   }
   if (vars[0][0].is_stale()) {
-    throw StaleExpression(std::string(builder) +
-                          ": the graph of the last new_graph is gone; call new_graph first");
+    throw errors::StaleExpression(
+        std::string(builder) + ": the graph of the last new_graph is gone; call new_graph first");
   }
   return *vars[0][0].pg;
 }
@@ -171,7 +172,7 @@ template <class Handle>
 void share_parameters(const char* builder, const std::vector<std::vector<Handle>>& from,
                       std::vector<std::vector<Handle>>& to) {
   const auto fail = [&](const std::string& what) {
-    throw ValueError(std::string(builder) + ": cannot copy a builder with other " + what);
+    throw errors::ValueError(std::string(builder) + ": cannot copy a builder with other " + what);
   };
   if (from.size() != to.size()) {
     fail("layers: " + std::to_string(from.size()) + ", not " + std::to_string(to.size()));

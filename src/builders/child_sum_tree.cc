@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "builders/builder_support.h"

@@ -10,8 +10,8 @@ namespace dynet::detail {
 namespace {
 void check_index(const char* what, unsigned i, std::size_t count) {
   if (i >= count) {
-    throw IndexError(std::string("Cluster: ") + what + " " + std::to_string(i) + " of " +
-                     std::to_string(count));
+    throw errors::IndexError(std::string("Cluster: ") + what + " " + std::to_string(i) + " of " +
+                             std::to_string(count));
   }
 }
 }  // namespace
@@ -34,7 +34,7 @@ Cluster& Cluster::operator=(const Cluster& other) {
 
 Cluster* Cluster::add_child(unsigned sym) {
   if (!words_.empty()) {
-    throw StateError("Cluster: add_child where there are words");
+    throw errors::StateError("Cluster: add_child where there are words");
   }
   const auto known = index_.find(sym);
   if (known != index_.end()) {
@@ -51,10 +51,10 @@ Cluster* Cluster::add_child(unsigned sym) {
 
 void Cluster::add_word(unsigned word) {
   if (!children_.empty()) {
-    throw StateError("Cluster: add_word where there are children");
+    throw errors::StateError("Cluster: add_word where there are children");
   }
   if (!index_.emplace(word, static_cast<unsigned>(words_.size())).second) {
-    throw ValueError("Cluster: word " + std::to_string(word) + " is there already");
+    throw errors::ValueError("Cluster: word " + std::to_string(word) + " is there already");
   }
   words_.push_back(word);
 }
@@ -94,7 +94,7 @@ Expression Cluster::neg_log_softmax(const Expression& h, unsigned r, Computation
 unsigned Cluster::get_index(unsigned word) const {
   const auto known = index_.find(word);
   if (!children_.empty() || known == index_.end()) {
-    throw IndexError("Cluster: word " + std::to_string(word) + " is not in it");
+    throw errors::IndexError("Cluster: word " + std::to_string(word) + " is not in it");
   }
   return known->second;
 }

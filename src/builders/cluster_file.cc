@@ -24,11 +24,11 @@ class Reader {
   Reader(const char* builder, std::string file) : builder_(builder), file_(std::move(file)) {}
 
   [[noreturn]] void fail(const std::string& text) const {
-    throw ValueError(std::string(builder_) + ": " + file_ + ": " + text);
+    throw errors::ValueError(std::string(builder_) + ": " + file_ + ": " + text);
   }
   [[noreturn]] void fail(std::size_t line, const std::string& text) const {
-    throw ValueError(std::string(builder_) + ": " + file_ + ":" + std::to_string(line) + ": " +
-                     text);
+    throw errors::ValueError(std::string(builder_) + ": " + file_ + ":" + std::to_string(line) +
+                             ": " + text);
   }
 
   /// `<class> <word> ...`

@@ -24,8 +24,8 @@ void check_columns(const std::string& at, const char* what, const Expression& x,
   const Dim& d = x.dim();
   if (d.nd > 2 || d.nd == 0 || d.cols() == 0 || d.rows() == 0 || (rows != 0 && d.rows() != rows)) {
     const std::string wanted = rows == 0 ? std::string("n") : std::to_string(rows);
-    throw ShapeError(at + what + " " + to_string(d) + "; want {" + wanted + "} or {" + wanted +
-                     ",positions} with a position at least");
+    throw errors::ShapeError(at + what + " " + to_string(d) + "; want {" + wanted + "} or {" +
+                             wanted + ",positions} with a position at least");
   }
 }
 
@@ -36,13 +36,13 @@ void check_lengths(const std::string& at, const Expression& x,
   }
   const Dim& d = x.dim();
   if (lengths.size() != d.bd) {
-    throw ValueError(at + std::to_string(lengths.size()) + " lengths for " + to_string(d) +
-                     "; want one for each example");
+    throw errors::ValueError(at + std::to_string(lengths.size()) + " lengths for " + to_string(d) +
+                             "; want one for each example");
   }
   for (const unsigned length : lengths) {
     if (length == 0 || length > d.cols()) {
-      throw ValueError(at + "a length is " + std::to_string(length) + " for " + to_string(d) +
-                       "; want 1 to " + std::to_string(d.cols()));
+      throw errors::ValueError(at + "a length is " + std::to_string(length) + " for " +
+                               to_string(d) + "; want 1 to " + std::to_string(d.cols()));
     }
   }
 }

@@ -26,7 +26,7 @@ std::vector<unsigned> lengths_of(const std::vector<std::vector<unsigned>>& lists
 
 CRFBuilder::CRFBuilder(unsigned tags, ParameterCollection& model) : tags_(tags) {
   if (tags == 0) {
-    throw ValueError("CRFBuilder: 0 tags; want at least 1");
+    throw errors::ValueError("CRFBuilder: 0 tags; want at least 1");
   }
   const ParameterInitConst zero(0.0F);
   parameters_ = detail::BuilderParameters("CRFBuilder", "crf-builder", model);
@@ -39,8 +39,8 @@ CRFBuilder::CRFBuilder(unsigned tags, ParameterCollection& model) : tags_(tags) 
 
 void CRFBuilder::check_tag(const char* call, unsigned tag) const {
   if (tag >= tags_) {
-    throw IndexError(std::string("CRFBuilder: ") + call + ": tag " + std::to_string(tag) + " of " +
-                     std::to_string(tags_));
+    throw errors::IndexError(std::string("CRFBuilder: ") + call + ": tag " + std::to_string(tag) +
+                             " of " + std::to_string(tags_));
   }
 }
 
@@ -65,8 +65,8 @@ void CRFBuilder::forbid_end(unsigned tag) {
 
 void CRFBuilder::check_allowed(const Expression& scores, const std::vector<unsigned>& tags) const {
   const auto fail = [&](const std::string& what) {
-    throw ValueError("CRFBuilder: neg_log_likelihood: scores are " + to_string(scores.dim()) +
-                     ", and " + what + " is forbidden");
+    throw errors::ValueError("CRFBuilder: neg_log_likelihood: scores are " +
+                             to_string(scores.dim()) + ", and " + what + " is forbidden");
   };
   for (const unsigned tag : tags) {
     check_tag("neg_log_likelihood", tag);
@@ -111,8 +111,8 @@ void CRFBuilder::check_scores(const char* call, const Expression& scores, Where 
   parameters_.check(call, {scores}, where);
   const Dim& d = scores.dim();
   if (d.nd > 2 || d.rows() != tags_ || d.cols() == 0) {
-    throw ShapeError(parameters_.at(call) + "scores are " + to_string(d) + "; want {" +
-                     std::to_string(tags_) + ",steps} with a step at least");
+    throw errors::ShapeError(parameters_.at(call) + "scores are " + to_string(d) + "; want {" +
+                             std::to_string(tags_) + ",steps} with a step at least");
   }
 }
 
@@ -121,16 +121,16 @@ Expression CRFBuilder::loss(const Expression& scores,
   check_scores("neg_log_likelihood", scores, where);
   const Dim& d = scores.dim();
   if (tags.size() != d.bd) {
-    throw ValueError("CRFBuilder: neg_log_likelihood: scores are " + to_string(d) +
-                     " and there are " + std::to_string(tags.size()) +
-                     " lists of tags; want one for each example");
+    throw errors::ValueError("CRFBuilder: neg_log_likelihood: scores are " + to_string(d) +
+                             " and there are " + std::to_string(tags.size()) +
+                             " lists of tags; want one for each example");
   }
   bool all_steps = true;
   for (const auto& list : tags) {
     if (list.empty() || list.size() > d.cols()) {
-      throw ValueError("CRFBuilder: neg_log_likelihood: scores are " + to_string(d) +
-                       " and a list has " + std::to_string(list.size()) + " tags; want 1 to " +
-                       std::to_string(d.cols()));
+      throw errors::ValueError("CRFBuilder: neg_log_likelihood: scores are " + to_string(d) +
+                               " and a list has " + std::to_string(list.size()) +
+                               " tags; want 1 to " + std::to_string(d.cols()));
     }
     all_steps = all_steps && list.size() == d.cols();
     check_allowed(scores, list);
@@ -167,8 +167,8 @@ std::array<Expression, 2> CRFBuilder::best_path(const Expression& scores,
 ScoredTags CRFBuilder::viterbi(const Expression& scores, Where where) {
   check_scores("viterbi", scores, where);
   if (scores.dim().bd != 1) {
-    throw ShapeError("CRFBuilder: viterbi: scores are " + to_string(scores.dim()) +
-                     "; want one example, or the lengths of a batch");
+    throw errors::ShapeError("CRFBuilder: viterbi: scores are " + to_string(scores.dim()) +
+                             "; want one example, or the lengths of a batch");
   }
   return detail::with_typed_allocation(
       [&] { return viterbi(scores, {scores.dim().cols()}, where)[0]; });
@@ -190,10 +190,10 @@ std::vector<ScoredTags> CRFBuilder::computed(const std::array<Expression, 2>& be
   std::vector<ScoredTags> all(d.bd);
   for (std::size_t e = 0; e < all.size(); ++e) {
     if (std::isnan(best[e]) || (std::isinf(best[e]) && best[e] < 0.0F)) {
-      throw NumericError("CRFBuilder: viterbi: scores are " + to_string(d) + ", and " +
-                         (std::isnan(best[e]) ? "the best sequence" : "each sequence") +
-                         " of example " + std::to_string(e) + " has a score of " +
-                         (std::isnan(best[e]) ? "NaN" : "-inf"));
+      throw errors::NumericError("CRFBuilder: viterbi: scores are " + to_string(d) + ", and " +
+                                 (std::isnan(best[e]) ? "the best sequence" : "each sequence") +
+                                 " of example " + std::to_string(e) + " has a score of " +
+                                 (std::isnan(best[e]) ? "NaN" : "-inf"));
     }
     all[e].score = best[e];
     const auto begin = numbers.begin() + static_cast<std::ptrdiff_t>(e * d.cols());

@@ -78,21 +78,25 @@ TEST_P(GivenStates, OfAnotherShapeAreRefused) {
   start_in_the_middle();
   const std::string part = has_cells ? "c" : "h";
   const std::string what = part + " of layer 1 of the initial state is {7}; want {4}\n";
-  refuses<ShapeError>(what, [&] { rnn.start_new_sequence(but(1, ones(cg, {7}))); });
-  refuses<ShapeError>(" is {4,5}; want {4}", [&] { rnn.start_new_sequence(states({4, 5})); });
-  refuses<ShapeError>(" is {1,4}; want {4}", [&] { rnn.start_new_sequence(states({1, 4})); });
-  refuses<ShapeError>(" is {4,1}; want {4}", [&] { rnn.start_new_sequence(states({4, 1})); });
-  refuses<ShapeError>(" is {4,1,1}; want {4}", [&] { rnn.start_new_sequence(states({4, 1, 1})); });
-  refuses<ShapeError>("h of layer 1 of the new state is {7}; want {4}\n",
-                      [&] { rnn.set_h(0, {ones(cg, {4}), ones(cg, {7})}); });
+  refuses<errors::ShapeError>(what, [&] { rnn.start_new_sequence(but(1, ones(cg, {7}))); });
+  refuses<errors::ShapeError>(" is {4,5}; want {4}",
+                              [&] { rnn.start_new_sequence(states({4, 5})); });
+  refuses<errors::ShapeError>(" is {1,4}; want {4}",
+                              [&] { rnn.start_new_sequence(states({1, 4})); });
+  refuses<errors::ShapeError>(" is {4,1}; want {4}",
+                              [&] { rnn.start_new_sequence(states({4, 1})); });
+  refuses<errors::ShapeError>(" is {4,1,1}; want {4}",
+                              [&] { rnn.start_new_sequence(states({4, 1, 1})); });
+  refuses<errors::ShapeError>("h of layer 1 of the new state is {7}; want {4}\n",
+                              [&] { rnn.set_h(0, {ones(cg, {4}), ones(cg, {7})}); });
   const std::size_t last = rnn.num_h0_components() - 1;
-  refuses<ShapeError>("h of layer 1 of the new state is {7}; want {4}\n",
-                      [&] { rnn.set_s(0, but(last, ones(cg, {7}))); });
+  refuses<errors::ShapeError>("h of layer 1 of the new state is {7}; want {4}\n",
+                              [&] { rnn.set_s(0, but(last, ones(cg, {7}))); });
   if (has_cells) {
-    refuses<ShapeError>("c of layer 0 of the new state is {7}; want {4}\n",
-                        [&] { rnn.set_s(0, {ones(cg, {7}), ones(cg, {4})}); });
-    refuses<ShapeError>("h of layer 0 of the initial state is {7}; want {4}\n",
-                        [&] { rnn.start_new_sequence(but(2, ones(cg, {7}))); });
+    refuses<errors::ShapeError>("c of layer 0 of the new state is {7}; want {4}\n",
+                                [&] { rnn.set_s(0, {ones(cg, {7}), ones(cg, {4})}); });
+    refuses<errors::ShapeError>("h of layer 0 of the initial state is {7}; want {4}\n",
+                                [&] { rnn.start_new_sequence(but(2, ones(cg, {7}))); });
   }
   EXPECT_NO_THROW(rnn.add_input(ones(cg, {3})).value());
 }
@@ -100,22 +104,24 @@ TEST_P(GivenStates, OfAnotherShapeAreRefused) {
 TEST_P(GivenStates, UnsetStaleAndOfAnotherGraphAreRefused) {
   start_in_the_middle();
   const Expression none;
-  refuses<StaleExpression>("of layer 1 of the initial state: the expression is unset",
-                           [&] { rnn.start_new_sequence(but(1, none)); });
-  refuses<StaleExpression>("h of layer 0 of the new state: the expression is unset",
-                           [&] { rnn.set_h(-1, {none, none}); });
-  refuses<StaleExpression>("of layer 0 of the new state: the expression is unset",
-                           [&] { rnn.set_s(0, but(0, none)); });
+  refuses<errors::StaleExpression>("of layer 1 of the initial state: the expression is unset",
+                                   [&] { rnn.start_new_sequence(but(1, none)); });
+  refuses<errors::StaleExpression>("h of layer 0 of the new state: the expression is unset",
+                                   [&] { rnn.set_h(-1, {none, none}); });
+  refuses<errors::StaleExpression>("of layer 0 of the new state: the expression is unset",
+                                   [&] { rnn.set_s(0, but(0, none)); });
   ComputationGraph other;
   const Expression far = ones(other, {4});
   const std::string what = " is a node of another graph than the one that new_graph was given\n";
-  refuses<GraphError>("of layer 1 of the initial state" + what,
-                      [&] { rnn.start_new_sequence(but(1, far)); });
-  refuses<GraphError>("h of layer 0 of the new state" + what, [&] { rnn.set_h(0, {far, far}); });
-  refuses<GraphError>("of layer 0 of the new state" + what, [&] { rnn.set_s(0, but(0, far)); });
+  refuses<errors::GraphError>("of layer 1 of the initial state" + what,
+                              [&] { rnn.start_new_sequence(but(1, far)); });
+  refuses<errors::GraphError>("h of layer 0 of the new state" + what,
+                              [&] { rnn.set_h(0, {far, far}); });
+  refuses<errors::GraphError>("of layer 0 of the new state" + what,
+                              [&] { rnn.set_s(0, but(0, far)); });
   other.clear();
-  refuses<StaleExpression>("h of layer 0 of the new state: stale expression",
-                           [&] { rnn.set_h(0, {far, far}); });
+  refuses<errors::StaleExpression>("h of layer 0 of the new state: stale expression",
+                                   [&] { rnn.set_h(0, {far, far}); });
   EXPECT_NO_THROW(rnn.add_input(ones(cg, {3})).value());
 }
 
@@ -123,24 +129,26 @@ TEST_P(GivenStates, OfOtherNumbersOfExamplesAreRefused) {
   start_in_the_middle();
   const Expression two = ones(cg, Dim({4}, 2));
   const Expression three = ones(cg, Dim({4}, 3));
-  refuses<ShapeError>("h of layer 1 of the new state has 3 examples, and another part of it 2;",
-                      [&] { rnn.set_h(0, {two, three}); });
+  refuses<errors::ShapeError>(
+      "h of layer 1 of the new state has 3 examples, and another part of it 2;",
+      [&] { rnn.set_h(0, {two, three}); });
   rnn.set_h(0, {two, ones(cg, {4})});  // one for all examples
-  refuses<ShapeError>("x has 3 examples and the state 2; want equal numbers, or 1\n",
-                      [&] { rnn.add_input(ones(cg, Dim({3}, 3))); });
+  refuses<errors::ShapeError>("x has 3 examples and the state 2; want equal numbers, or 1\n",
+                              [&] { rnn.add_input(ones(cg, Dim({3}, 3))); });
   EXPECT_EQ(rnn.add_input(ones(cg, Dim({3}, 2))).dim().bd, 2U);
   EXPECT_EQ(rnn.add_input(ones(cg, {3})).dim().bd, 2U);
   rnn.start_new_sequence();
   rnn.add_input(ones(cg, Dim({3}, 2)));
-  refuses<ShapeError>("x has 3 examples and the state 2; want equal numbers, or 1\n",
-                      [&] { rnn.add_input(ones(cg, Dim({3}, 3))); });
-  refuses<ShapeError>("x is {3,5}; want {3}\n", [&] { rnn.add_input(ones(cg, {3, 5})); });
+  refuses<errors::ShapeError>("x has 3 examples and the state 2; want equal numbers, or 1\n",
+                              [&] { rnn.add_input(ones(cg, Dim({3}, 3))); });
+  refuses<errors::ShapeError>("x is {3,5}; want {3}\n", [&] { rnn.add_input(ones(cg, {3, 5})); });
   if (has_masks) {
     rnn.set_dropout(0.5F);
     rnn.start_new_sequence();
     rnn.set_dropout_masks(2);
-    refuses<ShapeError>("x has 3 examples and the dropout masks 2; want equal numbers, or 1\n",
-                        [&] { rnn.add_input(ones(cg, Dim({3}, 3))); });
+    refuses<errors::ShapeError>(
+        "x has 3 examples and the dropout masks 2; want equal numbers, or 1\n",
+        [&] { rnn.add_input(ones(cg, Dim({3}, 3))); });
   }
 }
 
@@ -149,8 +157,8 @@ TEST_P(GivenStates, HiddenStatesOfLstmsMayBeColumns) {
   start();
   const Expression column = ones(cg, {4, 1});
   if (!has_cells) {
-    refuses<ShapeError>("h of layer 0 of the new state is {4,1}; want {4}\n",
-                        [&] { rnn.set_h(-1, {column, column}); });
+    refuses<errors::ShapeError>("h of layer 0 of the new state is {4,1}; want {4}\n",
+                                [&] { rnn.set_h(-1, {column, column}); });
     return;
   }
   rnn.set_h(-1, {column, column});
@@ -163,9 +171,9 @@ TEST_P(GivenStates, OfABuilderWithoutLayersAreRefused) {
   const Owned empty = GetParam().make_empty();
   empty->new_graph(cg);
   empty->start_new_sequence();
-  EXPECT_THROW(empty->set_h(-1, {}), StateError);
-  EXPECT_THROW(empty->set_s(-1, {}), StateError);
-  EXPECT_THROW(empty->start_new_sequence({ones(cg, {4})}), ValueError);
+  EXPECT_THROW(empty->set_h(-1, {}), errors::StateError);
+  EXPECT_THROW(empty->set_s(-1, {}), errors::StateError);
+  EXPECT_THROW(empty->start_new_sequence({ones(cg, {4})}), errors::ValueError);
 }
 
 }  // namespace

@@ -142,8 +142,8 @@ void LayeredRNNBuilder::check_input(const Expression& x) const {
 unsigned LayeredRNNBuilder::check_state(const char* what, const Expression* cell_states,
                                         const Expression* hidden_states) const {
   if (layers == 0) {
-    throw StateError(std::string(name()) + ": " + what + " of a builder without layers" +
-                     graph::built_at(user_where));
+    throw errors::StateError(std::string(name()) + ": " + what + " of a builder without layers" +
+                             graph::built_at(user_where));
   }
   const bool is_ready = !param_vars.empty() && !param_vars[0].empty();
   return builders::check_state(
@@ -205,7 +205,7 @@ Expression LayeredRNNBuilder::add_input_impl(int prev, const Expression& x) {
       }
       below = new_h[layer] = now.h;
     }
-  } catch (const ShapeError&) {
+  } catch (const errors::ShapeError&) {
     explain_failure(prev, x);
     throw;
   }
@@ -281,8 +281,8 @@ const std::vector<Expression>& LayeredRNNBuilder::cells(RNNPointer i) const {
 Expression LayeredRNNBuilder::back() const {
   const std::vector<Expression>& now = hidden(cur);
   if (now.empty()) {
-    throw StateError(std::string(name()) +
-                     ": back before the first input, without an initial state");
+    throw errors::StateError(std::string(name()) +
+                             ": back before the first input, without an initial state");
   }
   return output_of(now);
 }

@@ -49,8 +49,8 @@ void StandardLSTMBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
 
 void StandardLSTMBuilder::set_ln_epsilon(float epsilon) {
   if (!(epsilon > 0.0F)) {
-    throw ValueError(std::string(name()) + ": set_ln_epsilon: " + util::text_of(epsilon) +
-                     "; want a number above 0");
+    throw errors::ValueError(std::string(name()) + ": set_ln_epsilon: " + util::text_of(epsilon) +
+                             "; want a number above 0");
   }
   ln_epsilon_ = epsilon;
 }
@@ -119,9 +119,9 @@ LayeredRNNBuilder::LayerState StandardLSTMBuilder::add_normalised(unsigned layer
 void StandardLSTMBuilder::copy(const RNNBuilder& other) {
   const StandardLSTMBuilder& same = builders::check_kind(*this, other);
   if (same.ln_lstm != ln_lstm) {
-    throw ValueError(std::string(name()) + ": cannot copy a builder " +
-                     (ln_lstm ? "without layer normalisation; this one has it"
-                              : "with layer normalisation; this one has none"));
+    throw errors::ValueError(std::string(name()) + ": cannot copy a builder " +
+                             (ln_lstm ? "without layer normalisation; this one has it"
+                                      : "with layer normalisation; this one has none"));
   }
   std::vector<std::vector<Parameter>> ln = ln_params;
   builders::share_parameters(name(), same.ln_params, ln);
@@ -238,8 +238,8 @@ CompactVanillaLSTMBuilder::CompactVanillaLSTMBuilder(unsigned layer_count, unsig
 
 void CompactVanillaLSTMBuilder::set_weightnoise(float std) {
   if (!(std >= 0.0F)) {
-    throw ValueError("CompactVanillaLSTMBuilder: set_weightnoise: the deviation is " +
-                     std::to_string(std) + "; want 0 or more");
+    throw errors::ValueError("CompactVanillaLSTMBuilder: set_weightnoise: the deviation is " +
+                             std::to_string(std) + "; want 0 or more");
   }
   weightnoise_std = std;
 }
@@ -269,7 +269,8 @@ void CompactVanillaLSTMBuilder::begin_steps(const Expression& x) {
   }
 }
 
-/// Draws noisy weights for use_drawn_noise(). `noisy_` has the weights in use, and room for the next.
+/// Draws noisy weights for use_drawn_noise(). `noisy_` has the weights in use, and room for the
+/// next.
 void CompactVanillaLSTMBuilder::draw_noise(float std) {
   if (noisy_.empty()) {
     std::vector<std::vector<Expression>> both(param_vars);

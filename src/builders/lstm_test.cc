@@ -47,7 +47,7 @@ TEST(VanillaLstm, StepsThatAreNotThere) {
   lstm.new_graph(cg);
   lstm.start_new_sequence();
   const auto error = [&] {
-    return testing::text_of_error<IndexError>([&] { static_cast<void>(lstm.get_head(7)); });
+    return testing::text_of_error<errors::IndexError>([&] { static_cast<void>(lstm.get_head(7)); });
   };
   EXPECT_EQ(error(), "RNNBuilder: step 7, and there are none yet; want -1, the initial state");
   lstm.add_input(ones(cg, {3}));
@@ -117,7 +117,7 @@ void expect_normalised_steps() {
   EXPECT_EQ(other.ln_params[1][5].p, lstm.ln_params[1][5].p);
   Builder plain(2, 3, 4, model);
   const auto error = [](RNNBuilder& to, const RNNBuilder& from) {
-    const std::string text = testing::text_of_error<ValueError>([&] { to.copy(from); });
+    const std::string text = testing::text_of_error<errors::ValueError>([&] { to.copy(from); });
     return text.substr(text.find(": ") + 2);
   };
   EXPECT_EQ(error(plain, lstm),
@@ -129,7 +129,7 @@ void expect_normalised_steps() {
   Builder smaller(1, 3, 4, model, true);
   EXPECT_EQ(error(smaller, lstm), "cannot copy a builder with other layers: 2, not 1");
   CoupledLSTMBuilder coupled(2, 3, 4, model);
-  EXPECT_THROW(coupled.copy(lstm), ValueError);
+  EXPECT_THROW(coupled.copy(lstm), errors::ValueError);
 }
 
 TEST(StandardLstms, ForgetBiasAndLayerNormalisation) {
@@ -142,8 +142,8 @@ TEST(StandardLstms, AreNotCopiedFromEachOther) {
   VanillaLSTMBuilder vanilla(1, 3, 4, model);
   CompactVanillaLSTMBuilder compact(1, 3, 4, model);
   const Parameter before = vanilla.params[0][0];
-  EXPECT_THROW(vanilla.copy(compact), ValueError);
-  EXPECT_THROW(compact.copy(vanilla), ValueError);
+  EXPECT_THROW(vanilla.copy(compact), errors::ValueError);
+  EXPECT_THROW(compact.copy(vanilla), errors::ValueError);
   EXPECT_EQ(vanilla.params[0][0].p, before.p);
 }
 
@@ -238,7 +238,7 @@ TEST_F(SparseLstm, WhatIsHeldStaysFirstAndOthersComeBack) {
   lstm.set_sparsity(1.0F);
   EXPECT_EQ(zeros_of(lstm.params[0][3]).size(), 48U);
   for (const float wrong : {-0.1F, 1.5F, 50.0F}) {
-    EXPECT_THROW(lstm.set_sparsity(wrong), ValueError);
+    EXPECT_THROW(lstm.set_sparsity(wrong), errors::ValueError);
   }
 }
 
@@ -264,7 +264,7 @@ TEST(CompactLstm, NoiseOnTheMatricesOncePerSequence) {
   ParameterCollection model;
   CompactVanillaLSTMBuilder lstm(1, 3, 4, model);
   set_values(model);
-  EXPECT_THROW(lstm.set_weightnoise(-0.5F), ValueError);
+  EXPECT_THROW(lstm.set_weightnoise(-0.5F), errors::ValueError);
   ComputationGraph cg;
   lstm.new_graph(cg);
   const Expression x = input(cg, {3}, sample_input(3, 0));

@@ -24,7 +24,7 @@ NaryTreeLSTMBuilder::NaryTreeLSTMBuilder(unsigned children, unsigned layer_count
                                          ParameterCollection& model)
     : LayeredTreeBuilder(layer_count, input_size, hidden_dim), N(children) {
   if (N == 0) {
-    throw ValueError("NaryTreeLSTMBuilder: N is 0; want 1 or more places of children");
+    throw errors::ValueError("NaryTreeLSTMBuilder: N is 0; want 1 or more places of children");
   }
   const unsigned pairs = to_extent(ext::Count(N) * N,
                                    "NaryTreeLSTMBuilder: a table has N*N "

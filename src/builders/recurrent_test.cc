@@ -68,7 +68,7 @@ TEST_P(Recurrent, TakesAnInitialState) {
   expect_state(rnn.final_s(), s0);
   expect_state(rnn.get_s(-1), s0);
   expect_near(numbers_of(rnn.add_input(in(sample(0)))), output(rnn, step(rnn, sample(0), s0)));
-  EXPECT_THROW(rnn.start_new_sequence({in(s0[0].h)}), ValueError);
+  EXPECT_THROW(rnn.start_new_sequence({in(s0[0].h)}), errors::ValueError);
   EXPECT_EQ(rnn.state(), 0);  // as before
   rnn.start_new_sequence();
   expect_near(numbers_of(rnn.add_input(in(sample(0)))), output(rnn, step(rnn, sample(0), {})));
@@ -76,8 +76,8 @@ TEST_P(Recurrent, TakesAnInitialState) {
 
 TEST_P(Recurrent, StepsFormATree) {
   start();
-  EXPECT_THROW(static_cast<void>(rnn.back()), StateError);
-  EXPECT_THROW(rnn.rewind_one_step(), StateError);
+  EXPECT_THROW(static_cast<void>(rnn.back()), errors::StateError);
+  EXPECT_THROW(rnn.rewind_one_step(), errors::StateError);
   EXPECT_TRUE(rnn.final_h().empty());
   EXPECT_TRUE(rnn.get_s(-1).empty());
   const Layers s0 = step(rnn, sample(0), {});
@@ -97,14 +97,14 @@ TEST_P(Recurrent, StepsFormATree) {
   expect_near(numbers_of(rnn.add_input(-1, in(sample(2)))), output(rnn, step(rnn, sample(2), {})));
   EXPECT_EQ(rnn.get_head(4), -1);
   for (const int i : {-2, 5}) {
-    EXPECT_THROW(static_cast<void>(rnn.get_h(i)), IndexError);
-    EXPECT_THROW(static_cast<void>(rnn.get_s(i)), IndexError);
-    EXPECT_THROW(static_cast<void>(rnn.get_head(i)), IndexError);
-    EXPECT_THROW(rnn.add_input(i, first), IndexError);
-    EXPECT_THROW(rnn.set_h(i, {first, first}), IndexError);
+    EXPECT_THROW(static_cast<void>(rnn.get_h(i)), errors::IndexError);
+    EXPECT_THROW(static_cast<void>(rnn.get_s(i)), errors::IndexError);
+    EXPECT_THROW(static_cast<void>(rnn.get_head(i)), errors::IndexError);
+    EXPECT_THROW(rnn.add_input(i, first), errors::IndexError);
+    EXPECT_THROW(rnn.set_h(i, {first, first}), errors::IndexError);
   }
-  EXPECT_THROW(static_cast<void>(rnn.get_head(-1)), IndexError);
-  EXPECT_THROW(static_cast<void>(rnn.get_output(-1)), IndexError);
+  EXPECT_THROW(static_cast<void>(rnn.get_head(-1)), errors::IndexError);
+  EXPECT_THROW(static_cast<void>(rnn.get_output(-1)), errors::IndexError);
 }
 
 TEST_P(Recurrent, SetHKeepsTheCellsOfTheStepItFollows) {
@@ -125,8 +125,8 @@ TEST_P(Recurrent, SetHKeepsTheCellsOfTheStepItFollows) {
   }
   expect_state(rnn.final_s(), now);
   const RNNPointer before = rnn.state();
-  EXPECT_THROW(rnn.set_h(0, {}), ValueError);
-  EXPECT_THROW(rnn.set_h(0), ValueError);
+  EXPECT_THROW(rnn.set_h(0, {}), errors::ValueError);
+  EXPECT_THROW(rnn.set_h(0), errors::ValueError);
   EXPECT_EQ(rnn.state(), before);
 }
 
@@ -139,8 +139,8 @@ TEST_P(Recurrent, SetSTakesAllOrCells) {
   expect_near(numbers_of(rnn.set_s(0, whole(given))), output(rnn, given));
   expect_state(rnn.final_s(), given);
   expect_near(numbers_of(rnn.add_input(in(sample(2)))), output(rnn, step(rnn, sample(2), given)));
-  EXPECT_THROW(rnn.set_s(0, {in(sample(0, 4))}), ValueError);
-  EXPECT_THROW(rnn.set_s(0, std::vector<Expression>(3, in(sample(0, 4)))), ValueError);
+  EXPECT_THROW(rnn.set_s(0, {in(sample(0, 4))}), errors::ValueError);
+  EXPECT_THROW(rnn.set_s(0, std::vector<Expression>(3, in(sample(0, 4)))), errors::ValueError);
   if (!has_cells) {
     return;
   }
@@ -198,11 +198,11 @@ TEST_P(Recurrent, CopiesShareParametersAndHaveStepsOfTheirOwn) {
 
 TEST_P(Recurrent, OnlyOneOfTheSameKindAndSizesIsCopied) {
   const Parameter before = rnn.params[0][0];
-  EXPECT_THROW(rnn.copy(*GetParam().make(1, 3, 4, model)), ValueError);
-  EXPECT_THROW(rnn.copy(*GetParam().make(2, 3, 5, model)), ValueError);
+  EXPECT_THROW(rnn.copy(*GetParam().make(1, 3, 4, model)), errors::ValueError);
+  EXPECT_THROW(rnn.copy(*GetParam().make(2, 3, 5, model)), errors::ValueError);
   for (const Kind& other : kinds()) {
     if (std::string(other.name) != GetParam().name) {
-      EXPECT_THROW(rnn.copy(*other.make(2, 3, 4, model)), ValueError) << other.name;
+      EXPECT_THROW(rnn.copy(*other.make(2, 3, 4, model)), errors::ValueError) << other.name;
     }
   }
   EXPECT_EQ(rnn.params[0][0].p, before.p);
@@ -210,7 +210,7 @@ TEST_P(Recurrent, OnlyOneOfTheSameKindAndSizesIsCopied) {
 
 TEST_P(Recurrent, MasksAreSharedByTheStepsOfASequence) {
   if (has_masks) {
-    EXPECT_THROW(rnn.set_dropout_masks(), StateError);
+    EXPECT_THROW(rnn.set_dropout_masks(), errors::StateError);
     {
       ComputationGraph gone;
       rnn.new_graph(gone);
@@ -218,12 +218,12 @@ TEST_P(Recurrent, MasksAreSharedByTheStepsOfASequence) {
     try {
       rnn.set_dropout_masks();
       ADD_FAILURE() << "no error";
-    } catch (const StaleExpression& error) {
+    } catch (const errors::StaleExpression& error) {
       EXPECT_NE(std::string(error.what()).find("call new_graph first"), std::string::npos);
     }
     rnn.set_dropout(0.5F);
     EXPECT_THROW(rnn.set_dropout(2.0F), std::invalid_argument);
-    EXPECT_THROW(rnn.set_dropout(-0.1F), ValueError);
+    EXPECT_THROW(rnn.set_dropout(-0.1F), errors::ValueError);
     start();
     const Layers s1_whole = step(rnn, sample(0), {});
     const Expression first = rnn.add_input(in(sample(0)));
@@ -277,22 +277,22 @@ TEST_P(Recurrent, RunsMinibatches) {
 }
 
 TEST_P(Recurrent, CallsOutOfOrderAndGraphsThatAreGone) {
-  EXPECT_THROW(rnn.add_input(in(sample(0))), StateError);
+  EXPECT_THROW(rnn.add_input(in(sample(0))), errors::StateError);
   EXPECT_THROW(rnn.start_new_sequence(), std::invalid_argument);
-  EXPECT_THROW(rnn.set_h(-1, {}), StateError);
+  EXPECT_THROW(rnn.set_h(-1, {}), errors::StateError);
   {
     ComputationGraph other;
     rnn.new_graph(other, false);
-    EXPECT_THROW(rnn.add_input(ones(other, {3})), StateError);
+    EXPECT_THROW(rnn.add_input(ones(other, {3})), errors::StateError);
     rnn.start_new_sequence();
     rnn.add_input(ones(other, {3}));
     other.backward(squared_norm(rnn.add_input(ones(other, {3}))));
     for (const auto& p : model.parameters_list()) {
       EXPECT_FALSE(p->has_grad());  // update = false
     }
-    EXPECT_THROW(rnn.add_input(ones(cg, {3})), GraphError);
+    EXPECT_THROW(rnn.add_input(ones(cg, {3})), errors::GraphError);
   }
-  EXPECT_THROW(rnn.add_input(ones(cg, {3})), StaleExpression);
+  EXPECT_THROW(rnn.add_input(ones(cg, {3})), errors::StaleExpression);
   start();
   rnn.add_input(ones(cg, {3}));
   cg.backward(squared_norm(rnn.add_input(ones(cg, {3}))));
@@ -301,7 +301,7 @@ TEST_P(Recurrent, CallsOutOfOrderAndGraphsThatAreGone) {
   EXPECT_EQ(empty->num_h0_components(), 0U);
   empty->new_graph(cg);
   empty->start_new_sequence();
-  EXPECT_THROW(static_cast<void>(empty->back()), StateError);
+  EXPECT_THROW(static_cast<void>(empty->back()), errors::StateError);
 }
 
 TEST_P(Recurrent, WrongInputNamesTheCallersLineAndLeavesTheBuilderUsable) {
@@ -311,7 +311,7 @@ TEST_P(Recurrent, WrongInputNamesTheCallersLineAndLeavesTheBuilderUsable) {
     try {
       call();
       ADD_FAILURE() << "nothing was thrown";
-    } catch (const ShapeError& e) {
+    } catch (const errors::ShapeError& e) {
       const std::string text = e.what();
       EXPECT_EQ(text.rfind(rnn.name(), 0), 0U) << text;
       EXPECT_NE(text.find(": x is {5}; want {3}\n"), std::string::npos) << text;

@@ -27,7 +27,7 @@ void RNNStateMachine::check(RNNOp op) const {
   const char* const ops[] = {"new_graph", "start_new_sequence", "add_input"};
   const char* const states[] = {"CREATED (want new_graph first)",
                                 "GRAPH_READY (want start_new_sequence first)", "READING_INPUT"};
-  throw StateError(std::string("RNNBuilder: ") + ops[op] + " in state " + states[state_]);
+  throw errors::StateError(std::string("RNNBuilder: ") + ops[op] + " in state " + states[state_]);
 }
 
 void RNNStateMachine::transition(RNNOp op) {
@@ -132,7 +132,7 @@ std::vector<Expression> RNNBuilder::transduce(const RNNPointer& prev,
 
 void RNNBuilder::rewind_one_step() {
   if (cur == -1) {
-    throw StateError("RNNBuilder: rewind_one_step before the first input");
+    throw errors::StateError("RNNBuilder: rewind_one_step before the first input");
   }
   cur = steps_[static_cast<std::size_t>(cur)].before;
 }
@@ -152,7 +152,8 @@ void RNNBuilder::begin_steps(const Expression& /*x*/) {}
 
 const RNNBuilder::Step& RNNBuilder::step(const char* call, RNNPointer p) const {
   if (p == -1) {
-    throw IndexError(std::string("RNNBuilder: ") + call + " of the initial state; want a step");
+    throw errors::IndexError(std::string("RNNBuilder: ") + call +
+                             " of the initial state; want a step");
   }
   check_step("RNNBuilder", p, steps_.size());
   return steps_[static_cast<std::size_t>(p)];
@@ -223,11 +224,11 @@ LayeredRNNBuilder::LayerState SimpleRNNBuilder::add_layer(unsigned layer, const 
 Expression SimpleRNNBuilder::add_auxiliary_input(const Expression& x, const Expression& aux,
                                                  Where where) {
   if (!lagging) {
-    throw StateError(
+    throw errors::StateError(
         "SimpleRNNBuilder: add_auxiliary_input needs a builder made with support_lags");
   }
   if (param_vars.empty()) {
-    throw StateError("SimpleRNNBuilder: add_auxiliary_input before new_graph");
+    throw errors::StateError("SimpleRNNBuilder: add_auxiliary_input before new_graph");
   }
   static_cast<void>(
       builders::dim_of(aux, where, [] { return std::string("SimpleRNNBuilder: aux"); }));

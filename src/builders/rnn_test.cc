@@ -24,13 +24,13 @@ double tanh_of(double x) { return std::tanh(x); }
 
 TEST(RnnStateMachine, SaysWhatCameTooEarly) {
   RNNStateMachine sm;
-  EXPECT_THROW(sm.transition(RNNOp::start_new_sequence), StateError);
+  EXPECT_THROW(sm.transition(RNNOp::start_new_sequence), errors::StateError);
   EXPECT_THROW(sm.transition(RNNOp::add_input), std::invalid_argument);
   sm.transition(RNNOp::new_graph);
   try {
     sm.transition(RNNOp::add_input);
     FAIL();
-  } catch (const StateError& e) {
+  } catch (const errors::StateError& e) {
     EXPECT_EQ(std::string(e.what()),
               "RNNBuilder: add_input in state GRAPH_READY (want start_new_sequence first)");
   }
@@ -88,9 +88,9 @@ TEST_F(SimpleRnnValues, AuxiliaryInputGoesToEveryLayer) {
   SimpleRNNBuilder plain(1, 3, 4, model);
   plain.new_graph(cg);
   plain.start_new_sequence();
-  EXPECT_THROW(plain.add_auxiliary_input(in(sample(0)), in(aux)), StateError);
+  EXPECT_THROW(plain.add_auxiliary_input(in(sample(0)), in(aux)), errors::StateError);
   // A failed step adds nothing, and leaves no trace in the next one.
-  EXPECT_THROW(rnn.add_auxiliary_input(in(sample(0)), in(sample(0))), ShapeError);
+  EXPECT_THROW(rnn.add_auxiliary_input(in(sample(0)), in(sample(0))), errors::ShapeError);
   expect_near(numbers_of(rnn.add_input(1, in(sample(2)))), simple_step(rnn, sample(2), h2)[1]);
   EXPECT_EQ(rnn.state(), 3);
 }
@@ -169,8 +169,8 @@ TEST_F(SimpleRnnValues, ForgetsSteps) {
   EXPECT_EQ(rnn.state(), 0);
   EXPECT_EQ(rnn.back().i, first.i);
   EXPECT_EQ(rnn.h.size(), 1U);
-  EXPECT_THROW(static_cast<void>(rnn.get_output(1)), IndexError);
-  EXPECT_THROW(rnn.forget_after(1), IndexError);
+  EXPECT_THROW(static_cast<void>(rnn.get_output(1)), errors::IndexError);
+  EXPECT_THROW(rnn.forget_after(1), errors::IndexError);
   EXPECT_EQ(as_vector(rnn.add_input(in(sample(2))).value()), wanted);
   EXPECT_EQ(rnn.state(), 1);
   rnn.forget_after(-1);

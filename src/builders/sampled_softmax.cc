@@ -25,17 +25,18 @@ constexpr float kMostLikely = 1.0F - 0x1p-20F;
 
 NoiseDistribution::NoiseDistribution(const std::vector<double>& counts, double alpha) {
   if (!(alpha >= 0.0 && alpha <= 1.0)) {
-    throw ValueError(std::string(kNoise) + ": alpha is " + util::text_of(alpha) + "; want 0 to 1");
+    throw errors::ValueError(std::string(kNoise) + ": alpha is " + util::text_of(alpha) +
+                             "; want 0 to 1");
   }
   if (counts.empty()) {
-    throw ValueError(std::string(kNoise) + ": there are no counts; want one for each word");
+    throw errors::ValueError(std::string(kNoise) + ": there are no counts; want one for each word");
   }
   double all = 0.0;
   for (std::size_t word = 0; word < counts.size(); ++word) {
     if (!(counts[word] > 0.0 && std::isfinite(counts[word]))) {
-      throw ValueError(std::string(kNoise) + ": the count of word " + std::to_string(word) +
-                       " is " + std::to_string(counts[word]) +
-                       "; want a number above 0 (1 for words that never occurred)");
+      throw errors::ValueError(std::string(kNoise) + ": the count of word " + std::to_string(word) +
+                               " is " + std::to_string(counts[word]) +
+                               "; want a number above 0 (1 for words that never occurred)");
     }
     all += std::pow(counts[word], alpha);
   }
@@ -65,15 +66,15 @@ NoiseDistribution::NoiseDistribution(const std::vector<double>& counts, double a
 
 double NoiseDistribution::log_probability(unsigned word) const {
   if (word >= log_p_.size()) {
-    throw IndexError(std::string(kNoise) + ": word " + std::to_string(word) + " of " +
-                     std::to_string(log_p_.size()));
+    throw errors::IndexError(std::string(kNoise) + ": word " + std::to_string(word) + " of " +
+                             std::to_string(log_p_.size()));
   }
   return log_p_[word];
 }
 
 unsigned NoiseDistribution::sample() const {
   if (columns_.empty()) {
-    throw StateError(std::string(kNoise) + ": sample without words");
+    throw errors::StateError(std::string(kNoise) + ": sample without words");
   }
   const auto at = static_cast<unsigned>(rand0n(static_cast<int>(columns_.size())));
   return static_cast<double>(rand01()) < columns_[at].own ? at : columns_[at].alias;
@@ -86,8 +87,9 @@ SampledSoftmaxBuilder::SampledSoftmaxBuilder(unsigned rep_dim, const NoiseDistri
                                              ParameterCollection& pc, bool bias)
     : noise_(noise), loss_(loss), rep_dim_(rep_dim), samples_(samples) {
   if (samples == 0 || noise.size() == 0) {
-    throw ValueError(std::string(kSampled) + ": " + std::to_string(samples) + " noise words of " +
-                     std::to_string(noise.size()) + "; want at least one of one");
+    throw errors::ValueError(std::string(kSampled) + ": " + std::to_string(samples) +
+                             " noise words of " + std::to_string(noise.size()) +
+                             "; want at least one of one");
   }
   local_model = pc.add_subcollection("sampled-softmax-builder");
   p_w_ = local_model.add_lookup_parameters(noise.size(), {rep_dim});
@@ -102,7 +104,7 @@ bool SampledSoftmaxBuilder::Nodes::fit(const detail::InGraph& in) const {
 
 void SampledSoftmaxBuilder::check_made(const char* call) const {
   if (samples_ == 0) {
-    throw StateError(std::string(kSampled) + ": " + call + " without parameters");
+    throw errors::StateError(std::string(kSampled) + ": " + call + " without parameters");
   }
 }
 
@@ -164,10 +166,10 @@ void SampledSoftmaxBuilder::resample() {
 
 void SampledSoftmaxBuilder::set_noise(const std::vector<unsigned>& words) {
   if (in_.graph == nullptr) {
-    throw StateError(std::string(kSampled) + ": set_noise before new_graph");
+    throw errors::StateError(std::string(kSampled) + ": set_noise before new_graph");
   }
   if (words.empty()) {
-    throw ValueError(std::string(kSampled) + ": set_noise without words");
+    throw errors::ValueError(std::string(kSampled) + ": set_noise without words");
   }
   check_words(words);
   detail::with_typed_allocation([&] { noise_words_ = words; });

@@ -35,15 +35,15 @@ TEST(NoiseDistribution, Probabilities) {
 }
 
 TEST(NoiseDistribution, Errors) {
-  EXPECT_THROW(NoiseDistribution(std::vector<double>{}), ValueError);
-  EXPECT_THROW(NoiseDistribution({1, 0}), ValueError);
-  EXPECT_THROW(NoiseDistribution({1, -1}), ValueError);
-  EXPECT_THROW(NoiseDistribution({1, std::numeric_limits<double>::infinity()}), ValueError);
-  EXPECT_THROW(NoiseDistribution({std::numeric_limits<double>::quiet_NaN()}), ValueError);
-  EXPECT_THROW(NoiseDistribution({1, 2}, 1.5), ValueError);
-  EXPECT_THROW(NoiseDistribution({1, 2}, -0.5), ValueError);
-  EXPECT_THROW(static_cast<void>(NoiseDistribution({1, 2}).log_probability(2)), IndexError);
-  EXPECT_THROW(static_cast<void>(NoiseDistribution().sample()), StateError);
+  EXPECT_THROW(NoiseDistribution(std::vector<double>{}), errors::ValueError);
+  EXPECT_THROW(NoiseDistribution({1, 0}), errors::ValueError);
+  EXPECT_THROW(NoiseDistribution({1, -1}), errors::ValueError);
+  EXPECT_THROW(NoiseDistribution({1, std::numeric_limits<double>::infinity()}), errors::ValueError);
+  EXPECT_THROW(NoiseDistribution({std::numeric_limits<double>::quiet_NaN()}), errors::ValueError);
+  EXPECT_THROW(NoiseDistribution({1, 2}, 1.5), errors::ValueError);
+  EXPECT_THROW(NoiseDistribution({1, 2}, -0.5), errors::ValueError);
+  EXPECT_THROW(static_cast<void>(NoiseDistribution({1, 2}).log_probability(2)), errors::IndexError);
+  EXPECT_THROW(static_cast<void>(NoiseDistribution().sample()), errors::StateError);
   EXPECT_EQ(NoiseDistribution({5}).sample(), 0U);
 }
 
@@ -185,7 +185,7 @@ TEST_P(SampledSoftmax, NoiseThatWasGivenGivesWayToResample) {
 }
 
 TEST_P(SampledSoftmax, NoiseThatWasGivenIsOfItsGraph) {
-  EXPECT_THROW(builder.set_noise(kRareNoise), StateError);
+  EXPECT_THROW(builder.set_noise(kRareNoise), errors::StateError);
   builder.new_graph(cg);
   builder.set_noise(kRareNoise);  // and make no loss in this graph
   ComputationGraph other;
@@ -277,22 +277,22 @@ TEST_P(SampledSoftmax, ErrorsOfCalls) {
   const auto make = [&](const NoiseDistribution& q, unsigned k) {
     SampledSoftmaxBuilder(kRep, q, k, GetParam(), model);
   };
-  EXPECT_THROW(make(noise, 0), ValueError);
-  EXPECT_THROW(make(NoiseDistribution(), 3), ValueError);
+  EXPECT_THROW(make(noise, 0), errors::ValueError);
+  EXPECT_THROW(make(NoiseDistribution(), 3), errors::ValueError);
   const Expression rep = ones(cg, {kRep});
-  EXPECT_THROW(builder.sampled_loss(rep, 1), StateError);
+  EXPECT_THROW(builder.sampled_loss(rep, 1), errors::StateError);
   builder.new_graph(cg);
-  EXPECT_THROW(builder.sampled_loss(rep, 6), IndexError);
-  EXPECT_THROW(builder.sampled_loss(rep, {1, 2}), ValueError);
-  EXPECT_THROW(builder.sampled_loss(ones(cg, {kRep + 1}), 1), ShapeError);
-  EXPECT_THROW(builder.set_noise({}), ValueError);
-  EXPECT_THROW(builder.set_noise({6}), IndexError);
+  EXPECT_THROW(builder.sampled_loss(rep, 6), errors::IndexError);
+  EXPECT_THROW(builder.sampled_loss(rep, {1, 2}), errors::ValueError);
+  EXPECT_THROW(builder.sampled_loss(ones(cg, {kRep + 1}), 1), errors::ShapeError);
+  EXPECT_THROW(builder.set_noise({}), errors::ValueError);
+  EXPECT_THROW(builder.set_noise({6}), errors::IndexError);
   ComputationGraph other;
-  EXPECT_THROW(builder.sampled_loss(ones(other, {kRep}), 1), GraphError);
+  EXPECT_THROW(builder.sampled_loss(ones(other, {kRep}), 1), errors::GraphError);
   SampledSoftmaxBuilder empty;
   empty.new_graph(cg);
-  EXPECT_THROW(empty.sampled_loss(rep, 0), StateError);
-  EXPECT_THROW(empty.full_logits(rep), StateError);
+  EXPECT_THROW(empty.sampled_loss(rep, 0), errors::StateError);
+  EXPECT_THROW(empty.full_logits(rep), errors::StateError);
   builder.sampled_loss(rep, 1);
 }
 

@@ -24,8 +24,8 @@ namespace builders {
 void check_word_ids(const char* builder, const std::vector<unsigned>& words, std::size_t size) {
   for (const unsigned word : words) {
     if (word >= size) {
-      throw IndexError(std::string(builder) + ": word " + std::to_string(word) + " of " +
-                       std::to_string(size));
+      throw errors::IndexError(std::string(builder) + ": word " + std::to_string(word) + " of " +
+                               std::to_string(size));
     }
   }
 }
@@ -35,7 +35,7 @@ unsigned draw_index(const std::vector<double>& scores) {
   for (const double s : scores) {
     highest = std::isnan(s) ? s : std::max(highest, s);
     if (!(highest < std::numeric_limits<double>::infinity())) {
-      throw NumericError("sample: a score is " + std::to_string(highest));
+      throw errors::NumericError("sample: a score is " + std::to_string(highest));
     }
   }
   double all = 0.0;
@@ -43,7 +43,7 @@ unsigned draw_index(const std::vector<double>& scores) {
     all += std::exp(s - highest);
   }
   if (!(all > 0.0)) {
-    throw NumericError("sample: all scores are -inf");
+    throw errors::NumericError("sample: all scores are -inf");
   }
   double left = static_cast<double>(rand01()) * all;
   std::size_t last = 0;
@@ -81,13 +81,13 @@ Choice::Choice(const Parameter& w, const Parameter* b)
     : kind_(Kind::kSoftmax), outcomes_(w.dim().rows()), p_w_(w) {
   const Dim d = w.dim();
   if (d.ndims() > 2) {
-    throw ShapeError("StandardSoftmaxBuilder: w is " + to_string(d) + "; want a matrix");
+    throw errors::ShapeError("StandardSoftmaxBuilder: w is " + to_string(d) + "; want a matrix");
   }
   if (b != nullptr) {
     p_b_ = *b;
     if (b->dim() != Dim({outcomes_})) {
-      throw ShapeError("StandardSoftmaxBuilder: w is " + to_string(d) + " and b is " +
-                       to_string(b->dim()) + "; want {" + std::to_string(outcomes_) + "}");
+      throw errors::ShapeError("StandardSoftmaxBuilder: w is " + to_string(d) + " and b is " +
+                               to_string(b->dim()) + "; want {" + std::to_string(outcomes_) + "}");
     }
   }
 }
@@ -108,7 +108,7 @@ void Choice::enter(const InGraph& in, Where where) const {
 
 Expression Choice::weights(const InGraph& in, Where where) const {
   if (!has_parameters()) {
-    throw StateError("Cluster: a choice of one outcome has no parameters");
+    throw errors::StateError("Cluster: a choice of one outcome has no parameters");
   }
   enter(in, where);
   return w_;
@@ -116,7 +116,7 @@ Expression Choice::weights(const InGraph& in, Where where) const {
 
 Expression Choice::bias(const InGraph& in, Where where) const {
   if (!p_b_) {
-    throw StateError("Cluster: a choice without a bias");
+    throw errors::StateError("Cluster: a choice without a bias");
   }
   enter(in, where);
   return b_;
@@ -207,16 +207,16 @@ void CheckedSoftmaxBuilder::new_graph(ComputationGraph& cg, bool update) {
 const InGraph& CheckedSoftmaxBuilder::ready(const char* call, const Expression& rep,
                                             Where where) const {
   if (in_.graph == nullptr) {
-    throw StateError(std::string(name()) + ": " + call + " before new_graph");
+    throw errors::StateError(std::string(name()) + ": " + call + " before new_graph");
   }
   const Dim& d = builders::dim_of(rep, where, [&] { return std::string(name()) + ": " + call; });
   if (rep.pg != in_.graph) {
-    throw GraphError(std::string(name()) + ": " + call +
-                     " with a node of another graph than the one that new_graph was given");
+    throw errors::GraphError(std::string(name()) + ": " + call +
+                             " with a node of another graph than the one that new_graph was given");
   }
   if (d.example_elements() != d.rows()) {  // its size is for the product to check
-    throw ShapeError(std::string(name()) + ": " + call + ": rep is " + to_string(d) +
-                     "; want a vector");
+    throw errors::ShapeError(std::string(name()) + ": " + call + ": rep is " + to_string(d) +
+                             "; want a vector");
   }
   check_made(call);
   return in_;
@@ -226,9 +226,9 @@ void CheckedSoftmaxBuilder::check_batch(const char* call, const Expression& rep,
                                         const std::vector<unsigned>& words, Where where) const {
   static_cast<void>(ready(call, rep, where));
   if (rep.dim().bd != words.size()) {
-    throw ValueError(std::string(name()) + ": " + call + ": rep is " + to_string(rep.dim()) +
-                     " and there are " + std::to_string(words.size()) +
-                     " words; want one for each example");
+    throw errors::ValueError(std::string(name()) + ": " + call + ": rep is " +
+                             to_string(rep.dim()) + " and there are " +
+                             std::to_string(words.size()) + " words; want one for each example");
   }
   check_words(words);
 }
@@ -251,8 +251,8 @@ Expression CheckedSoftmaxBuilder::neg_log_softmax(const Expression& rep,
 unsigned CheckedSoftmaxBuilder::sample(const Expression& rep, Where where) {
   static_cast<void>(ready("sample", rep, where));
   if (rep.dim().bd != 1) {
-    throw ShapeError(std::string(name()) + ": sample: rep is " + to_string(rep.dim()) +
-                     "; want one example");
+    throw errors::ShapeError(std::string(name()) + ": sample: rep is " + to_string(rep.dim()) +
+                             "; want one example");
   }
   return params::draw_repeatably(  // a choice below another one may fail
       [&] { return detail::with_typed_allocation([&] { return draw(rep, where); }); });
@@ -286,7 +286,7 @@ StandardSoftmaxBuilder::StandardSoftmaxBuilder(const Parameter& p_w) : choice_(p
 
 void StandardSoftmaxBuilder::check_made(const char* call) const {
   if (!choice_.has_parameters()) {
-    throw StateError(std::string(name()) + ": " + call + " without parameters");
+    throw errors::StateError(std::string(name()) + ": " + call + " without parameters");
   }
 }
 

@@ -231,23 +231,24 @@ TYPED_TEST(TreeSoftmax, CopiesShareParameters) {
 TYPED_TEST(TreeSoftmax, ErrorsOfCalls) {
   ComputationGraph other;
   const Expression rep = input(this->cg, {kRep}, sample_input(kRep, 1));
-  EXPECT_THROW(this->builder.neg_log_softmax(rep, 1), StateError);
-  EXPECT_THROW(this->builder.sample(rep), StateError);
-  EXPECT_THROW(this->builder.full_logits(rep), StateError);
+  EXPECT_THROW(this->builder.neg_log_softmax(rep, 1), errors::StateError);
+  EXPECT_THROW(this->builder.sample(rep), errors::StateError);
+  EXPECT_THROW(this->builder.full_logits(rep), errors::StateError);
   this->builder.new_graph(this->cg);
   EXPECT_THROW(this->builder.neg_log_softmax(input(other, {kRep}, sample_input(kRep, 1)), 1),
-               GraphError);
-  EXPECT_THROW(this->builder.neg_log_softmax(rep, TypeParam::kWords + 1), IndexError);
-  EXPECT_THROW(this->builder.neg_log_softmax(rep, std::vector<unsigned>{1, 2}), ValueError);
-  EXPECT_THROW(this->builder.neg_log_softmax(rep, std::vector<unsigned>{}), ValueError);
-  EXPECT_THROW(this->builder.neg_log_softmax(ones(this->cg, Dim({kRep}, 2)), 1), ValueError);
-  EXPECT_THROW(this->builder.neg_log_softmax(ones(this->cg, {kRep, 2}), 1), ShapeError);
-  EXPECT_THROW(this->builder.sample(ones(this->cg, Dim({kRep}, 2))), ShapeError);
-  EXPECT_THROW(this->builder.neg_log_softmax(Expression(), 1), StaleExpression);
+               errors::GraphError);
+  EXPECT_THROW(this->builder.neg_log_softmax(rep, TypeParam::kWords + 1), errors::IndexError);
+  EXPECT_THROW(this->builder.neg_log_softmax(rep, std::vector<unsigned>{1, 2}), errors::ValueError);
+  EXPECT_THROW(this->builder.neg_log_softmax(rep, std::vector<unsigned>{}), errors::ValueError);
+  EXPECT_THROW(this->builder.neg_log_softmax(ones(this->cg, Dim({kRep}, 2)), 1),
+               errors::ValueError);
+  EXPECT_THROW(this->builder.neg_log_softmax(ones(this->cg, {kRep, 2}), 1), errors::ShapeError);
+  EXPECT_THROW(this->builder.sample(ones(this->cg, Dim({kRep}, 2))), errors::ShapeError);
+  EXPECT_THROW(this->builder.neg_log_softmax(Expression(), 1), errors::StaleExpression);
   try {
     this->builder.neg_log_softmax(rep, 0);
     FAIL();
-  } catch (const ValueError& e) {
+  } catch (const errors::ValueError& e) {
     const std::string text = e.what();
     EXPECT_NE(text.find("word 0 has no class"), std::string::npos) << text;
     EXPECT_NE(text.find(this->file.name()), std::string::npos) << text;
@@ -255,12 +256,12 @@ TYPED_TEST(TreeSoftmax, ErrorsOfCalls) {
   try {
     this->builder.neg_log_softmax(ones(this->cg, {kRep + 1}), 1);
     FAIL();
-  } catch (const ShapeError& e) {
+  } catch (const errors::ShapeError& e) {
     EXPECT_NE(std::string(e.what()).find("softmax_test.cc"), std::string::npos) << e.what();
   }
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_THROW(this->builder.sample(input(this->cg, {kRep}, {nan, 0.0F, 0.0F, 0.0F})),
-               NumericError);
+               errors::NumericError);
   EXPECT_NO_THROW(this->builder.neg_log_softmax(rep, 1));
 }
 
@@ -292,7 +293,7 @@ TEST(ClassFactoredSoftmax, TheTwoSteps) {
   ClassFactoredSoftmaxBuilder builder(kRep, file.name(), words, model);
   set_values(model);
   ComputationGraph cg;
-  EXPECT_THROW(builder.initialize_expressions(), StateError);
+  EXPECT_THROW(builder.initialize_expressions(), errors::StateError);
   builder.new_graph(cg);
   builder.initialize_expressions();
   EXPECT_EQ(cg.nodes.size(), 6U);
@@ -308,7 +309,7 @@ TEST(ClassFactoredSoftmax, TheTwoSteps) {
               log_softmax_of(scores(*p[2], *p[3], in)));
   EXPECT_EQ(numbers_of(builder.subclass_logits(rep, 1)), Numbers{0.0});
   EXPECT_EQ(numbers_of(builder.subclass_log_distribution(rep, 1)), Numbers{0.0});
-  EXPECT_THROW(builder.subclass_logits(rep, 3), IndexError);
+  EXPECT_THROW(builder.subclass_logits(rep, 3), errors::IndexError);
   EXPECT_EQ(builder.subclass_logits(ones(cg, Dim({kRep}, 5)), 1).dim(), Dim({1}, 5));
 }
 
@@ -393,9 +394,9 @@ TEST(HierarchicalSoftmax, ClustersByHand) {
     left->add_word(word);
   }
   right->add_word(40);
-  EXPECT_THROW(top.add_word(1), StateError);
-  EXPECT_THROW(left->add_child(1), StateError);
-  EXPECT_THROW(left->add_word(20), ValueError);
+  EXPECT_THROW(top.add_word(1), errors::StateError);
+  EXPECT_THROW(left->add_child(1), errors::StateError);
+  EXPECT_THROW(left->add_word(20), errors::ValueError);
   top.initialize(kRep, model);
   set_values(model);
   ASSERT_EQ(model.parameters_list().size(), 4U);
@@ -405,16 +406,16 @@ TEST(HierarchicalSoftmax, ClustersByHand) {
   EXPECT_EQ(left->get_index(30), 2U);
   EXPECT_EQ(right->get_path(), std::vector<unsigned>{1});
   EXPECT_EQ(copy.toString(), "[]\n[0] 10 20 30\n[1] 40\n");
-  EXPECT_THROW(static_cast<void>(left->get_index(40)), IndexError);
-  EXPECT_THROW(static_cast<void>(left->get_word(3)), IndexError);
-  EXPECT_THROW(static_cast<void>(top.get_child(2)), IndexError);
+  EXPECT_THROW(static_cast<void>(left->get_index(40)), errors::IndexError);
+  EXPECT_THROW(static_cast<void>(left->get_word(3)), errors::IndexError);
+  EXPECT_THROW(static_cast<void>(top.get_child(2)), errors::IndexError);
   ComputationGraph cg;
   top.new_graph(cg);
   EXPECT_EQ(cg.nodes.size(), 4U);
   EXPECT_EQ(top.get_weights(cg).dim(), Dim({1, kRep}));
   EXPECT_EQ(left->get_bias(cg).dim(), Dim({3}));
   EXPECT_EQ(cg.nodes.size(), 4U);
-  EXPECT_THROW(static_cast<void>(right->get_weights(cg)), StateError);
+  EXPECT_THROW(static_cast<void>(right->get_weights(cg)), errors::StateError);
   const std::vector<float> x = sample_input(kRep, 1);
   const Expression h = input(cg, {kRep}, x);
   const auto& p = model.parameters_list();
@@ -423,7 +424,7 @@ TEST(HierarchicalSoftmax, ClustersByHand) {
               {-log_softmax_of(scores(*p[2], *p[3], in))[1]});
   expect_near(numbers_of(copy.neg_log_softmax(h, 1, cg)),
               {-std::log(1.0 - sigma(scores(*p[0], *p[1], in)[0]))});
-  EXPECT_THROW(static_cast<void>(left->neg_log_softmax(h, 3, cg)), IndexError);
+  EXPECT_THROW(static_cast<void>(left->neg_log_softmax(h, 3, cg)), errors::IndexError);
   EXPECT_LT(left->sample(h, cg), 3U);
   EXPECT_EQ(right->sample(h, cg), 0U);
 }
@@ -440,7 +441,7 @@ TEST(StandardSoftmax, FollowsTheFormulas) {
     ComputationGraph cg;
     const std::vector<float> data = sample_input(std::size_t{2} * kRep, 2);
     const Expression both = input(cg, Dim({kRep}, 2), data);
-    EXPECT_THROW(builder.full_logits(both), StateError);
+    EXPECT_THROW(builder.full_logits(both), errors::StateError);
     builder.new_graph(cg);
     const Numbers z0 = scores(w, b, Numbers(data.begin(), data.begin() + kRep));
     const Numbers z1 = scores(w, b, Numbers(data.begin() + kRep, data.end()));
@@ -451,10 +452,10 @@ TEST(StandardSoftmax, FollowsTheFormulas) {
     expect_near(numbers_of(builder.neg_log_softmax(both, {4, 0})),
                 {-log_softmax_of(z0)[4], -log_softmax_of(z1)[0]});
     EXPECT_LT(builder.sample(rep), 5U);
-    EXPECT_THROW(builder.neg_log_softmax(both, 1), ValueError);
-    EXPECT_THROW(builder.neg_log_softmax(both, {1, 2, 3}), ValueError);
-    EXPECT_THROW(builder.neg_log_softmax(rep, 5), IndexError);
-    EXPECT_THROW(builder.sample(both), ShapeError);
+    EXPECT_THROW(builder.neg_log_softmax(both, 1), errors::ValueError);
+    EXPECT_THROW(builder.neg_log_softmax(both, {1, 2, 3}), errors::ValueError);
+    EXPECT_THROW(builder.neg_log_softmax(rep, 5), errors::IndexError);
+    EXPECT_THROW(builder.sample(both), errors::ShapeError);
     // Parameters of the program's own.
     const Parameter p_w(model.parameters_list()[0]);
     const Parameter p_b = bias ? Parameter(model.parameters_list()[1]) : Parameter();
@@ -466,10 +467,10 @@ TEST(StandardSoftmax, FollowsTheFormulas) {
   }
   ParameterCollection model;
   EXPECT_THROW(StandardSoftmaxBuilder(model.add_parameters({5, 4}), model.add_parameters({4})),
-               ShapeError);
-  EXPECT_THROW(StandardSoftmaxBuilder(model.add_parameters({5, 4, 2})), ShapeError);
+               errors::ShapeError);
+  EXPECT_THROW(StandardSoftmaxBuilder(model.add_parameters({5, 4, 2})), errors::ShapeError);
   const Parameter unset;
-  EXPECT_THROW(StandardSoftmaxBuilder{unset}, StateError);
+  EXPECT_THROW(StandardSoftmaxBuilder{unset}, errors::StateError);
 }
 
 // ---- damaged files
@@ -482,7 +483,7 @@ std::string refusal(const std::string& text, Dict& words) {
   ParameterCollection model;
   try {
     Builder(kRep, file.name(), words, model);
-  } catch (const ValueError& e) {
+  } catch (const errors::ValueError& e) {
     EXPECT_EQ(words.size(), size);
     EXPECT_EQ(model.parameters_list().size(), 0U);
     const std::string what = e.what();
@@ -564,12 +565,12 @@ TEST(ClusterFiles, AnUnsetBuilderSaysSo) {
   ComputationGraph cg;
   HierarchicalSoftmaxBuilder builder;
   builder.new_graph(cg);
-  EXPECT_THROW(builder.sample(ones(cg, {kRep})), StateError);
-  EXPECT_THROW(builder.full_logits(ones(cg, {kRep})), StateError);
-  EXPECT_THROW(builder.neg_log_softmax(ones(cg, {kRep}), 0), StateError);
+  EXPECT_THROW(builder.sample(ones(cg, {kRep})), errors::StateError);
+  EXPECT_THROW(builder.full_logits(ones(cg, {kRep})), errors::StateError);
+  EXPECT_THROW(builder.neg_log_softmax(ones(cg, {kRep}), 0), errors::StateError);
   StandardSoftmaxBuilder standard;
   standard.new_graph(cg);
-  EXPECT_THROW(standard.full_logits(ones(cg, {kRep})), StateError);
+  EXPECT_THROW(standard.full_logits(ones(cg, {kRep})), errors::StateError);
 }
 
 }  // namespace

@@ -126,11 +126,11 @@ TransformerStack::TransformerStack(const char* builder, const char* collection, 
                                    const TransformerOptions& options)
     : dim_(dim), options_(options) {
   if (layers == 0 || hidden_dim == 0 || heads == 0 || dim == 0 || dim % heads != 0) {
-    throw ValueError(std::string(builder) + ": " + std::to_string(layers) +
-                     " layers of dimension " + std::to_string(dim) + " with " +
-                     std::to_string(heads) + " heads and a hidden dimension of " +
-                     std::to_string(hidden_dim) +
-                     "; want at least 1 of each, and heads that divide the dimension");
+    throw errors::ValueError(std::string(builder) + ": " + std::to_string(layers) +
+                             " layers of dimension " + std::to_string(dim) + " with " +
+                             std::to_string(heads) + " heads and a hidden dimension of " +
+                             std::to_string(hidden_dim) +
+                             "; want at least 1 of each, and heads that divide the dimension");
   }
   builders::check_epsilon(builder, "epsilon", options.epsilon);
   parameters_ = {builder, collection, model};
@@ -162,8 +162,8 @@ void TransformerStack::share(const TransformerStack& other) {
       options_.pre_norm != other.options_.pre_norm || options_.gelu != other.options_.gelu ||
       options_.has_memory != other.options_.has_memory ||
       options_.epsilon != other.options_.epsilon) {
-    throw ValueError(std::string(parameters_.builder) +
-                     ": cannot copy a builder with other sizes or options");
+    throw errors::ValueError(std::string(parameters_.builder) +
+                             ": cannot copy a builder with other sizes or options");
   }
   TransformerStack shared = *this;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -232,7 +232,8 @@ TransformerDecoderBuilder::TransformerDecoderBuilder(unsigned layers, unsigned d
 TransformerState TransformerDecoderBuilder::start() const {
   parameters_.check("start", {}, Where());
   if (options_.has_memory) {
-    throw StateError("TransformerDecoderBuilder: start: without a memory, to which layers attend");
+    throw errors::StateError(
+        "TransformerDecoderBuilder: start: without a memory, to which layers attend");
   }
   TransformerState state;
   detail::with_typed_allocation([&] { state.layers.resize(layers_.size()); });
@@ -243,7 +244,8 @@ TransformerState TransformerDecoderBuilder::start(const Expression& seen,
                                                   const std::vector<unsigned>& lengths,
                                                   Where where) const {
   if (!options_.has_memory) {
-    throw StateError("TransformerDecoderBuilder: start: with a memory, which no layer attends to");
+    throw errors::StateError(
+        "TransformerDecoderBuilder: start: with a memory, which no layer attends to");
   }
   return detail::with_typed_allocation([&] {
     const std::string at = parameters_.at("start");
@@ -269,7 +271,7 @@ unsigned TransformerDecoderBuilder::check_state(const TransformerState& state, c
   const bool has_memory = state.memory != nullptr;
   if (state.layers.size() != layers_.size() || has_memory != options_.has_memory ||
       (has_memory && state.memory->size() != layers_.size())) {
-    throw StateError(at + "of a state that this builder did not start");
+    throw errors::StateError(at + "of a state that this builder did not start");
   }
   const Dim& d = x.dim();
   unsigned examples = d.bd;
@@ -277,8 +279,9 @@ unsigned TransformerDecoderBuilder::check_state(const TransformerState& state, c
     parameters_.check("add_input", {memory.keys, memory.values}, where);
     const Dim& k = memory.keys.dim();
     if (k.rows() != dim_ || (k.bd != 1 && examples != 1 && k.bd != examples)) {
-      throw ShapeError(at + "x is " + to_string(d) + " and the " + whose + "'s keys " +
-                       to_string(k) + "; want as many examples, or one that stands for all");
+      throw errors::ShapeError(at + "x is " + to_string(d) + " and the " + whose + "'s keys " +
+                               to_string(k) +
+                               "; want as many examples, or one that stands for all");
     }
     examples = std::max(examples, k.bd);
   };
@@ -288,9 +291,9 @@ unsigned TransformerDecoderBuilder::check_state(const TransformerState& state, c
     }
   }
   if (d.cols() > 1 && state.positions() > 0) {
-    throw ValueError(at + "x is " + to_string(d) + " and the state has read " +
-                     std::to_string(state.positions()) +
-                     " positions; want one position, or a state that has read none");
+    throw errors::ValueError(at + "x is " + to_string(d) + " and the state has read " +
+                             std::to_string(state.positions()) +
+                             " positions; want one position, or a state that has read none");
   }
   if (has_memory) {
     for (const AttentionMemory& memory : *state.memory) {
@@ -385,8 +388,8 @@ Expression LearnedEncoding::plus_positions(const Expression& x, unsigned first, 
   const Dim& d = given_shape("LearnedEncoding: add", x, dim_, where);
   const unsigned rows = table_.get_storage().rows();
   if (std::size_t{first} + d.cols() > rows) {
-    throw IndexError("LearnedEncoding: add: x is " + to_string(d) + ", from position " +
-                     std::to_string(first) + " on; there are " + std::to_string(rows));
+    throw errors::IndexError("LearnedEncoding: add: x is " + to_string(d) + ", from position " +
+                             std::to_string(first) + " on; there are " + std::to_string(rows));
   }
   std::vector<unsigned> positions;
   positions.reserve(std::size_t{d.cols()} * d.bd);

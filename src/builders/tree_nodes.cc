@@ -16,7 +16,7 @@ namespace dynet {
 namespace {
 
 [[noreturn]] void fail_use(const char* call) {
-  throw UsageError(std::string(call) + " is not a valid function for TreeLSTMBuilder");
+  throw errors::UsageError(std::string(call) + " is not a valid function for TreeLSTMBuilder");
 }
 
 }  // namespace
@@ -85,12 +85,12 @@ void TreeNodesBuilder::start_new_sequence_impl(const std::vector<Expression>& h_
 
 void TreeNodesBuilder::set_num_elements(int num) {
   if (!is_reading_) {
-    throw StateError(std::string(name()) +
-                     ": set_num_elements before start_new_sequence, which begins a tree");
+    throw errors::StateError(std::string(name()) +
+                             ": set_num_elements before start_new_sequence, which begins a tree");
   }
   if (num < static_cast<int>(h.size())) {
-    throw ValueError(std::string(name()) + ": set_num_elements: " + std::to_string(num) +
-                     "; want " + std::to_string(h.size()) + " or more");
+    throw errors::ValueError(std::string(name()) + ": set_num_elements: " + std::to_string(num) +
+                             "; want " + std::to_string(h.size()) + " or more");
   }
   const auto size = static_cast<std::size_t>(num);
   detail::with_typed_allocation([&] {
@@ -108,22 +108,22 @@ bool TreeNodesBuilder::has_node(int id) const {
 
 void TreeNodesBuilder::check_place(int id) const {
   if (layers == 0) {
-    throw StateError(at_node(name(), id) + "the builder was made without layers");
+    throw errors::StateError(at_node(name(), id) + "the builder was made without layers");
   }
   if (!is_reading_) {
-    throw StateError(at_node(name(), id) +
-                     "add_input before start_new_sequence, which new_graph goes before");
+    throw errors::StateError(at_node(name(), id) +
+                             "add_input before start_new_sequence, which new_graph goes before");
   }
   if (has_node(id)) {
-    throw IndexError(at_node(name(), id) + "it was added before; want each node once");
+    throw errors::IndexError(at_node(name(), id) + "it was added before; want each node once");
   }
   if (any_order_ && (id < 0 || static_cast<std::size_t>(id) >= h.size())) {
-    throw IndexError(at_node(name(), id) + "want " + to_last(h.size()) +
-                     ", as set_num_elements said");
+    throw errors::IndexError(at_node(name(), id) + "want " + to_last(h.size()) +
+                             ", as set_num_elements said");
   }
   if (!any_order_ && id != static_cast<int>(h.size())) {
-    throw IndexError(at_node(name(), id) + "it comes out of order; want node " +
-                     std::to_string(h.size()) + " (any order is for set_num_elements)");
+    throw errors::IndexError(at_node(name(), id) + "it comes out of order; want node " +
+                             std::to_string(h.size()) + " (any order is for set_num_elements)");
   }
 }
 
@@ -131,20 +131,20 @@ void TreeNodesBuilder::check_children(int id, const std::vector<int>& children, 
                                       Where where) const {
   const Dim& dim = builders::dim_of(x, where, [&] { return at_node(name(), id) + "x"; });
   if (!builders::is_column(dim, input_dim)) {
-    throw ShapeError(at_node(name(), id) + "x is " + to_string(dim) + "; want " +
-                     to_string(Dim({input_dim})));
+    throw errors::ShapeError(at_node(name(), id) + "x is " + to_string(dim) + "; want " +
+                             to_string(Dim({input_dim})));
   }
   unsigned batch = dim.bd;
   for (const int child : children) {
     if (!has_node(child)) {
-      throw IndexError(at_node(name(), id) + "child " + std::to_string(child) +
-                       " is not there; want nodes that were added before");
+      throw errors::IndexError(at_node(name(), id) + "child " + std::to_string(child) +
+                               " is not there; want nodes that were added before");
     }
     const unsigned other = h[static_cast<std::size_t>(child)].back().dim().bd;
     if (other != 1 && batch != 1 && other != batch) {
-      throw ShapeError(at_node(name(), id) + "child " + std::to_string(child) + " is a batch of " +
-                       std::to_string(other) + "; want 1 or " + std::to_string(batch) +
-                       ", as x and the other children have");
+      throw errors::ShapeError(at_node(name(), id) + "child " + std::to_string(child) +
+                               " is a batch of " + std::to_string(other) + "; want 1 or " +
+                               std::to_string(batch) + ", as x and the other children have");
     }
     batch = std::max(batch, other);
   }
@@ -184,15 +184,15 @@ const std::vector<Expression>& TreeNodesBuilder::state_of(
     const std::vector<std::vector<Expression>>& of, const std::vector<Expression>& initial,
     RNNPointer i) const {
   if (i != -1 && !has_node(i)) {
-    throw IndexError(std::string(name()) + ": node " + std::to_string(i) +
-                     " is not there; want one that was added, or -1 for the initial state");
+    throw errors::IndexError(std::string(name()) + ": node " + std::to_string(i) +
+                             " is not there; want one that was added, or -1 for the initial state");
   }
   return i < 0 ? initial : of[static_cast<std::size_t>(i)];
 }
 
 Expression TreeNodesBuilder::back() const {
   if (last_ < 0) {
-    throw StateError(std::string(name()) + ": back before the first node");
+    throw errors::StateError(std::string(name()) + ": back before the first node");
   }
   return state_of(h, h0, last_).back();
 }

@@ -202,7 +202,7 @@ TEST_P(Trees, ALeafReadsTheInitialState) {
   EXPECT_EQ(tree.final_s()[0].i, given[0].i);
   add_all();
   expect_tree(by_hand(initial));
-  EXPECT_THROW(tree.start_new_sequence({given[0]}), ValueError);
+  EXPECT_THROW(tree.start_new_sequence({given[0]}), errors::ValueError);
   expect_tree(by_hand(initial));  // as before
   tree.start_new_sequence();
   add_all();
@@ -218,7 +218,7 @@ TEST_P(Trees, RefuseAWrongInitialStateAndKeepTheirNodes) {
     const std::vector<Expression> given(tree.num_h0_components(), e);
     try {
       tree.start_new_sequence(given);
-    } catch (const Error& error) {
+    } catch (const errors::Error& error) {
       return std::string(error.message());
     }
     return std::string("nothing was thrown");
@@ -240,7 +240,7 @@ TEST_P(Trees, AnyOrderOnceTheirNumberIsKnown) {
   for (int round = 0; round < 2; ++round) {
     tree.set_num_elements(7);
     for (const int id : {2, 4, 1, 0, 3, 5, 6}) {
-      EXPECT_THROW(static_cast<void>(tree.get_h(id)), IndexError);
+      EXPECT_THROW(static_cast<void>(tree.get_h(id)), errors::IndexError);
       add(id);
       EXPECT_EQ(tree.back().i, tree.get_h(id).back().i);
     }
@@ -257,18 +257,18 @@ TEST_P(Trees, AnyOrderOnceTheirNumberIsKnown) {
 }
 
 TEST_P(Trees, PlacesThatAreWrong) {
-  const std::string early = text_of<StateError>([&] { add(0); });
+  const std::string early = text_of<errors::StateError>([&] { add(0); });
   EXPECT_NE(early.find("Builder: node 0: add_input before start_new_sequence"), std::string::npos)
       << early;
-  EXPECT_THROW(tree.set_num_elements(3), StateError);
+  EXPECT_THROW(tree.set_num_elements(3), errors::StateError);
   tree.new_graph(cg);
-  EXPECT_THROW(add(0), StateError);
+  EXPECT_THROW(add(0), errors::StateError);
   tree.start_new_sequence();
-  EXPECT_THROW(static_cast<void>(tree.back()), StateError);
+  EXPECT_THROW(static_cast<void>(tree.back()), errors::StateError);
   add(0);
   const auto says = [&](int id, const std::vector<int>& children, const char* what) {
     const std::string text =
-        text_of<IndexError>([&] { tree.add_input(id, children, in(x_of(1))); });
+        text_of<errors::IndexError>([&] { tree.add_input(id, children, in(x_of(1))); });
     EXPECT_NE(text.find(what), std::string::npos) << text;
     EXPECT_NE(text.find("node " + std::to_string(id) + ":"), std::string::npos) << text;
   };
@@ -278,7 +278,7 @@ TEST_P(Trees, PlacesThatAreWrong) {
   says(1, {0, 2}, "child 2 is not there");
   says(1, {1}, "child 1 is not there");
   says(1, {-1}, "child -1 is not there");
-  EXPECT_THROW(tree.set_num_elements(0), ValueError);
+  EXPECT_THROW(tree.set_num_elements(0), errors::ValueError);
   tree.set_num_elements(3);
   says(3, {}, "want 0 to 2");
   says(0, {}, "was added before");
@@ -286,27 +286,28 @@ TEST_P(Trees, PlacesThatAreWrong) {
   add(1);
   expect_near(numbers_of(tree.back()), by_hand()[1].back().h);  // as if nothing had failed
   tree.new_graph(cg);
-  EXPECT_THROW(add(2), StateError);
+  EXPECT_THROW(add(2), errors::StateError);
   const Owned empty = GetParam().make_empty();
   empty->new_graph(cg);
   empty->start_new_sequence();
-  EXPECT_THROW(empty->add_input(0, {}, in(x_of(0))), StateError);
+  EXPECT_THROW(empty->add_input(0, {}, in(x_of(0))), errors::StateError);
 }
 
 TEST_P(Trees, InputsThatAreWrong) {
   start();
-  const std::string size = text_of<ShapeError>([&] { tree.add_input(0, {}, ones(cg, {5})); });
+  const std::string size =
+      text_of<errors::ShapeError>([&] { tree.add_input(0, {}, ones(cg, {5})); });
   EXPECT_NE(size.find("Builder: node 0: x is {5}; want {" + std::to_string(GetParam().in) + "}"),
             std::string::npos)
       << size;
   tree.add_input(0, {}, ones(cg, Dim({GetParam().in}, 3)));
-  const std::string batch =
-      text_of<ShapeError>([&] { tree.add_input(1, {0}, ones(cg, Dim({GetParam().in}, 2))); });
+  const std::string batch = text_of<errors::ShapeError>(
+      [&] { tree.add_input(1, {0}, ones(cg, Dim({GetParam().in}, 2))); });
   EXPECT_NE(batch.find("node 1: child 0 is a batch of 3; want 1 or 2"), std::string::npos) << batch;
   EXPECT_EQ(tree.add_input(1, {0}, ones(cg, {GetParam().in})).dim(), Dim({4}, 3));
   ComputationGraph other;
-  EXPECT_THROW(tree.add_input(2, {}, ones(other, {GetParam().in})), GraphError);
-  EXPECT_THROW(tree.add_input(2, {}, Expression()), StaleExpression);
+  EXPECT_THROW(tree.add_input(2, {}, ones(other, {GetParam().in})), errors::GraphError);
+  EXPECT_THROW(tree.add_input(2, {}, Expression()), errors::StaleExpression);
   tree.add_input(2, {1}, ones(cg, {GetParam().in}));
 }
 
@@ -326,7 +327,7 @@ TEST_P(Trees, RunMinibatches) {
 
 TEST_P(Trees, MasksAreSharedByTheNodesOfATree) {
   tree.set_dropout(0.5F);
-  EXPECT_THROW(tree.set_dropout(2.0F), ValueError);
+  EXPECT_THROW(tree.set_dropout(2.0F), errors::ValueError);
   start();
   add_all();
   if (std::string(GetParam().name) != "Bidirectional") {
@@ -389,14 +390,14 @@ TEST_P(Trees, CopiesShareParametersAndHaveNodesOfTheirOwn) {
   const Owned assigned = GetParam().make_empty();
   GetParam().assign(tree, *assigned);
   EXPECT_EQ(numbers_of(add(*assigned, 4)), numbers_of(add(tree, 4)));
-  EXPECT_THROW(add(*assigned, 4), IndexError);
+  EXPECT_THROW(add(*assigned, 4), errors::IndexError);
   for (const Kind& wrong : kinds()) {
     if (std::string(wrong.name) != GetParam().name) {
-      EXPECT_THROW(tree.copy(*wrong.make(2, wrong.in, 4, model)), ValueError) << wrong.name;
+      EXPECT_THROW(tree.copy(*wrong.make(2, wrong.in, 4, model)), errors::ValueError) << wrong.name;
     }
   }
-  EXPECT_THROW(tree.copy(*GetParam().make(1, GetParam().in, 4, model)), ValueError);
-  EXPECT_THROW(tree.copy(*GetParam().make(2, 6, 6, model)), ValueError);
+  EXPECT_THROW(tree.copy(*GetParam().make(1, GetParam().in, 4, model)), errors::ValueError);
+  EXPECT_THROW(tree.copy(*GetParam().make(2, 6, 6, model)), errors::ValueError);
 }
 
 TEST_P(Trees, ConstantParametersGetNoGradient) {
@@ -418,10 +419,10 @@ TEST_P(Trees, StepsOfSequencesHaveNoMeaning) {
   start();
   add(0);
   RNNBuilder& rnn = tree;
-  EXPECT_THROW(rnn.add_input(in(x_of(0))), UsageError);
+  EXPECT_THROW(rnn.add_input(in(x_of(0))), errors::UsageError);
   EXPECT_THROW(rnn.set_h(-1, {in(x_of(0))}), std::runtime_error);
-  EXPECT_THROW(rnn.set_s(-1, {in(x_of(0))}), UsageError);
-  EXPECT_THROW(rnn.rewind_one_step(), StateError);
+  EXPECT_THROW(rnn.set_s(-1, {in(x_of(0))}), errors::UsageError);
+  EXPECT_THROW(rnn.rewind_one_step(), errors::StateError);
   EXPECT_EQ(numbers_of(rnn.back()), numbers_of(tree.get_h(0).back()));
   add(1);
 }
@@ -468,12 +469,12 @@ TEST(NaryTree, NamesShapesAndOrderOfParameters) {
 
 TEST(NaryTree, OtherNumbersOfPlaces) {
   ParameterCollection model;
-  EXPECT_THROW(NaryTreeLSTMBuilder(0, 1, 3, 4, model), ValueError);
-  EXPECT_THROW(NaryTreeLSTMBuilder(70000, 1, 3, 4, model), SizeError);
+  EXPECT_THROW(NaryTreeLSTMBuilder(0, 1, 3, 4, model), errors::ValueError);
+  EXPECT_THROW(NaryTreeLSTMBuilder(70000, 1, 3, 4, model), errors::SizeError);
   EXPECT_TRUE(all_names(model).empty());
   NaryTreeLSTMBuilder two(2, 1, 3, 4, model);
   const LookupParameter before = two.lparams[0][0];
-  EXPECT_THROW(two.copy(NaryTreeLSTMBuilder(3, 1, 3, 4, model)), ValueError);
+  EXPECT_THROW(two.copy(NaryTreeLSTMBuilder(3, 1, 3, 4, model)), errors::ValueError);
   EXPECT_EQ(two.lparams[0][0].p, before.p);
 }
 
@@ -508,7 +509,7 @@ TEST(SequencesOfChildren, NamesOrderAndSizes) {
   EXPECT_EQ(names[3], "/bidirectional-tree-lstm-builder/vanilla-lstm-builder/_0");
   EXPECT_EQ(names[12], "/bidirectional-tree-lstm-builder/vanilla-lstm-builder_1/_0");
   EXPECT_EQ(both.rev_node_builder.params[0][1].dim(), Dim({20, 5}));
-  EXPECT_THROW(BidirectionalTreeLSTMBuilder(1, 5, 5, model), ValueError);
+  EXPECT_THROW(BidirectionalTreeLSTMBuilder(1, 5, 5, model), errors::ValueError);
   EXPECT_EQ(all_names(model).size(), 21U);
 }
 
@@ -523,8 +524,9 @@ void expect_leaves_alone(Builder builder) {
   const std::string want = std::string(builder.name()) +
                            ": a node with children, input_dim 10 and hidden_dim 2; want the same, "
                            "because children are read as inputs";
-  EXPECT_EQ(testing::text_of_error<ShapeError>([&] { builder.add_input(1, {0}, x); }).find(want),
-            0U);
+  EXPECT_EQ(
+      testing::text_of_error<errors::ShapeError>([&] { builder.add_input(1, {0}, x); }).find(want),
+      0U);
   EXPECT_EQ(as_vector(builder.add_input(1, {}, x).value()).size(), 2U);
 }
 TEST(SequencesOfChildren, OtherInputsThanChildrenAreForLeaves) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "recurrent_oracle.h"

@@ -17,7 +17,7 @@ namespace {
 void check_readable(const TreeNodesBuilder& builder, const std::vector<int>& children,
                     Where where) {
   if (!children.empty() && builder.input_dim != builder.hid) {
-    throw ShapeError(
+    throw errors::ShapeError(
         std::string(builder.name()) + ": a node with children, input_dim " +
         std::to_string(builder.input_dim) + " and hidden_dim " + std::to_string(builder.hid) +
         "; want the same, because children are read as inputs" + graph::built_at(where));
@@ -69,8 +69,8 @@ BidirectionalTreeLSTMBuilder::BidirectionalTreeLSTMBuilder(unsigned layer_count,
                                                            ParameterCollection& model)
     : TreeNodesBuilder(layer_count, input_size, hidden_dim) {
   if (hid % 2 != 0) {
-    throw ValueError("BidirectionalTreeLSTMBuilder: hidden_dim is " + std::to_string(hid) +
-                     "; want an even one, half for each direction");
+    throw errors::ValueError("BidirectionalTreeLSTMBuilder: hidden_dim is " + std::to_string(hid) +
+                             "; want an even one, half for each direction");
   }
   local_model = model.add_subcollection("bidirectional-tree-lstm-builder");
   fwd_node_builder = VanillaLSTMBuilder(layers, input_dim, hid / 2, local_model);

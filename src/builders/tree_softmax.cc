@@ -40,7 +40,7 @@ void TreeSoftmaxBuilder::read(const char* builder, std::istream& clusters, Forma
 
 void TreeSoftmaxBuilder::check_made(const char* call) const {
   if (root_.num_outcomes() == 0) {
-    throw StateError(std::string(name()) + ": " + call + " without a file of clusters");
+    throw errors::StateError(std::string(name()) + ": " + call + " without a file of clusters");
   }
 }
 
@@ -50,8 +50,8 @@ void TreeSoftmaxBuilder::check_words(const std::vector<unsigned>& words) const {
   builders::check_word_ids(name(), words, paths_.size());
   for (const unsigned word : words) {
     if (paths_[word].empty()) {
-      throw ValueError(std::string(name()) + ": word " + std::to_string(word) +
-                       " has no class: " + cluster_file_ + " has no line for it");
+      throw errors::ValueError(std::string(name()) + ": word " + std::to_string(word) +
+                               " has no class: " + cluster_file_ + " has no line for it");
     }
   }
 }
@@ -251,8 +251,8 @@ Expression ClassFactoredSoftmaxBuilder::subclass_logits(const Expression& rep, u
                                                         Where where) {
   const detail::InGraph& in = ready("subclass_logits", rep, where);
   if (clusteridx >= root_.num_children()) {
-    throw IndexError(std::string(name()) + ": class " + std::to_string(clusteridx) + " of " +
-                     std::to_string(root_.num_children()));
+    throw errors::IndexError(std::string(name()) + ": class " + std::to_string(clusteridx) +
+                             " of " + std::to_string(root_.num_children()));
   }
   return root_.get_child(clusteridx)->choice().scores(in, rep, where);
 }
@@ -265,7 +265,7 @@ Expression ClassFactoredSoftmaxBuilder::subclass_log_distribution(const Expressi
 
 void ClassFactoredSoftmaxBuilder::initialize_expressions(Where where) {
   if (in_.graph == nullptr) {
-    throw StateError(std::string(name()) + ": initialize_expressions before new_graph");
+    throw errors::StateError(std::string(name()) + ": initialize_expressions before new_graph");
   }
   root_.add_parameters(in_, where);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dynet/except.h"
+#include "dynet/tree-builders.h"
 
 #include "builders/builder_support.h"
 
@@ -31,17 +32,18 @@ ParameterCollection checked_subcollection(ParameterCollection& model, const char
 /// IndexError if node `i` has no earlier node `child`.
 void check_child(int child, std::size_t i) {
   if (child < 0 || static_cast<std::size_t>(child) >= i) {
-    throw IndexError("transduce: node " + std::to_string(i) + " has the child " +
-                     std::to_string(child) +
-                     "; want a node that comes before it, or -1 twice for a word");
+    throw errors::IndexError("transduce: node " + std::to_string(i) + " has the child " +
+                             std::to_string(child) +
+                             "; want a node that comes before it, or -1 twice for a word");
   }
 }
 
 /// ValueError if the lists do not fit together; IndexError.
 void check_tree(std::size_t words, const std::vector<int>& left, const std::vector<int>& right) {
   if (left.size() != right.size()) {
-    throw ValueError("transduce: " + std::to_string(left.size()) + " left and " +
-                     std::to_string(right.size()) + " right children; want as many of each");
+    throw errors::ValueError("transduce: " + std::to_string(left.size()) + " left and " +
+                             std::to_string(right.size()) +
+                             " right children; want as many of each");
   }
   std::size_t leaves = 0;
   for (std::size_t i = 0; i < left.size(); ++i) {
@@ -53,8 +55,9 @@ void check_tree(std::size_t words, const std::vector<int>& left, const std::vect
     check_child(right[i], i);
   }
   if (leaves != words) {
-    throw ValueError("transduce: " + std::to_string(words) + " words and " +
-                     std::to_string(leaves) + " nodes without children; want as many of each");
+    throw errors::ValueError("transduce: " + std::to_string(words) + " words and " +
+                             std::to_string(leaves) +
+                             " nodes without children; want as many of each");
   }
 }
 
@@ -98,7 +101,7 @@ std::vector<Expression> BinaryTreeBuilder::transduce(const std::vector<Expressio
 
 void BinaryTreeBuilder::check_ready(const char* name) const {
   if (param_vars.empty()) {
-    throw StateError(std::string(name) + ": add_input before new_graph");
+    throw errors::StateError(std::string(name) + ": add_input before new_graph");
   }
 }
 
@@ -116,7 +119,7 @@ template <class Add>
 TreeState state_of(const char* builder, std::initializer_list<Given> given, Where where, Add add) {
   try {
     return detail::with_typed_allocation(add);
-  } catch (const Error&) {  // a cell takes an unset c for an absent one
+  } catch (const errors::Error&) {  // a cell takes an unset c for an absent one
     for (const Given& g : given) {
       static_cast<void>(builders::dim_of(
           *g.e, where, [&] { return std::string(builder) + ": add_input: " + g.name; }));
@@ -181,8 +184,8 @@ TreeState TreeRNNBuilder::add_input(const Expression& x, Where where) {
   const Dim& dim =
       builders::dim_of(x, where, [] { return std::string("TreeRNNBuilder: add_input: x"); });
   if (dim.single_batch() != Dim({hid})) {
-    throw ShapeError("TreeRNNBuilder: x is " + to_string(dim) + "; want {" + std::to_string(hid) +
-                     "}");
+    throw errors::ShapeError("TreeRNNBuilder: x is " + to_string(dim) + "; want {" +
+                             std::to_string(hid) + "}");
   }
   return {Expression(), x};
 }

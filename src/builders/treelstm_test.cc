@@ -5,6 +5,8 @@
 #include <cmath>
 #include <string>
 
+#include "dynet/tree-builders.h"
+
 #include "test_support.h"
 
 namespace dynet {
@@ -101,16 +103,16 @@ TEST(BinaryTreeLstm, Errors) {
   ParameterCollection model;
   BinaryTreeLSTMBuilder builder(3, 4, model);
   ComputationGraph cg;
-  EXPECT_THROW(builder.add_input(ones(cg, {3})), StateError);
+  EXPECT_THROW(builder.add_input(ones(cg, {3})), errors::StateError);
   builder.new_graph(cg);
   try {
     builder.add_input(ones(cg, {4}));
     FAIL();
-  } catch (const ShapeError& e) {
+  } catch (const errors::ShapeError& e) {
     EXPECT_NE(std::string(e.what()).find("treelstm_test.cc"), std::string::npos) << e.what();
   }
   const TreeState ok = builder.add_input(ones(cg, {3}));
-  EXPECT_THROW(builder.add_input(ok, TreeState{}), StaleExpression);
+  EXPECT_THROW(builder.add_input(ok, TreeState{}), errors::StaleExpression);
 }
 
 /// Both ways to use a builder, over two trees in one list: ((0 1) 3) and a word.
@@ -149,21 +151,21 @@ TEST(BinaryTrees, ListsThatAreNoTreeAddNothing) {
   BinaryTreeLSTMBuilder builder(3, 4, model);
   ComputationGraph cg;
   const Expression x = ones(cg, {3});
-  EXPECT_THROW(builder.transduce({x}, {-1}, {-1}), StateError);
+  EXPECT_THROW(builder.transduce({x}, {-1}, {-1}), errors::StateError);
   builder.new_graph(cg);
   const std::size_t nodes = cg.nodes.size();
-  EXPECT_THROW(builder.transduce({x}, {-1}, {-1, -1}), ValueError);
-  EXPECT_THROW(builder.transduce({x, x}, {-1}, {-1}), ValueError);
-  EXPECT_THROW(builder.transduce({}, {-1}, {-1}), ValueError);
+  EXPECT_THROW(builder.transduce({x}, {-1}, {-1, -1}), errors::ValueError);
+  EXPECT_THROW(builder.transduce({x, x}, {-1}, {-1}), errors::ValueError);
+  EXPECT_THROW(builder.transduce({}, {-1}, {-1}), errors::ValueError);
   for (const int child : {-2, -1, 1, 2}) {  // of node 1, which is not a word
-    EXPECT_THROW(builder.transduce({x}, {-1, child}, {-1, 0}), IndexError) << child;
-    EXPECT_THROW(builder.transduce({x}, {-1, 0}, {-1, child}), IndexError) << child;
+    EXPECT_THROW(builder.transduce({x}, {-1, child}, {-1, 0}), errors::IndexError) << child;
+    EXPECT_THROW(builder.transduce({x}, {-1, 0}, {-1, child}), errors::IndexError) << child;
   }
   EXPECT_EQ(cg.nodes.size(), nodes);
   try {
     builder.transduce({ones(cg, {4})}, {-1}, {-1});
     FAIL();
-  } catch (const ShapeError& e) {
+  } catch (const errors::ShapeError& e) {
     EXPECT_NE(std::string(e.what()).find("treelstm_test.cc"), std::string::npos) << e.what();
   }
   EXPECT_EQ(builder.transduce({x}, {-1, 0}, {-1, 0}).size(), 2U);
@@ -195,7 +197,7 @@ TEST(TreeRnn, FollowsTheFormula) {
   ComputationGraph cg;
   const auto x = sample_input(4, 0);
   const auto y = sample_input(4, 9);
-  EXPECT_THROW(builder.add_input(input(cg, {4}, x)), StateError);
+  EXPECT_THROW(builder.add_input(input(cg, {4}, x)), errors::StateError);
   builder.new_graph(cg);
   const TreeState a = builder.add_input(input(cg, {4}, x));
   const TreeState b = builder.add_input(input(cg, {4}, y));
@@ -205,7 +207,7 @@ TEST(TreeRnn, FollowsTheFormula) {
               want);
   expect_near(numbers_of(builder.add_input(a, b).h),
               map(want, [](double v) { return std::tanh(v); }));
-  EXPECT_THROW(builder.add_input(ones(cg, {5})), ShapeError);
+  EXPECT_THROW(builder.add_input(ones(cg, {5})), errors::ShapeError);
 }
 
 }  // namespace

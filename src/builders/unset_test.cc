@@ -17,6 +17,7 @@
 #include "dynet/hsm-builder.h"
 #include "dynet/sampled-softmax.h"
 #include "dynet/transformer.h"
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "recurrent_kinds.h"
@@ -49,7 +50,7 @@ class Unset : public ::testing::Test {
     try {
       call();
       ADD_FAILURE() << "nothing was thrown; want " << begin;
-    } catch (const StaleExpression& e) {
+    } catch (const errors::StaleExpression& e) {
       const std::string text = e.what();
       EXPECT_EQ(text.rfind(begin, 0), 0U) << text << "; want " << begin;
       EXPECT_NE(text.find("\n  built at "), std::string::npos) << text;
@@ -206,7 +207,7 @@ TEST_F(Unset, LogProbabilitiesOfABeam) {
     static_cast<void>(beam_search(
         cg, 0, 0, 1, [&](int, unsigned) { return std::pair<int, Expression>(0, none); }));
     ADD_FAILURE() << "nothing was thrown";
-  } catch (const StaleExpression& e) {
+  } catch (const errors::StaleExpression& e) {
     EXPECT_EQ(std::string(e.what()).rfind(
                   "beam_search: the log-probabilities: the expression is unset", 0),
               0U)

@@ -134,10 +134,10 @@ void Alone::compare(const SegmentView& segment) const {
     const std::string found = difference(n, elements, at, alone);
     if (!found.empty()) {
       const NodeId first = context_.graph.owner(n);
-      throw GraphError(std::string(context_.graph[first].record().info->name) + ": computed with " +
-                       std::to_string(segment.members.size() - 1) + " other nodes, in group " +
-                       std::to_string(values_.group_of(first)) + ", " + found + "\n  " +
-                       context_.graph.describe(n));
+      throw errors::GraphError(std::string(context_.graph[first].record().info->name) +
+                               ": computed with " + std::to_string(segment.members.size() - 1) +
+                               " other nodes, in group " + std::to_string(values_.group_of(first)) +
+                               ", " + found + "\n  " + context_.graph.describe(n));
     }
     alone += elements * ext::bytes_of(context_.graph[n].signature->number);
   });
@@ -176,7 +176,7 @@ void Alone::compare(const Gradients& gradients) const {
         difference(g.node, context_.graph.elements(g.node),
                    static_cast<const std::byte*>(gradients.at(g.node)), gradients_.data() + g.at);
     if (!found.empty()) {
-      throw GraphError(
+      throw errors::GraphError(
           "backward: the gradient of a node is another one where each call has one member: " +
           found + "\n  " + context_.graph.describe(g.node) + readers_of(g.node));
     }

@@ -10,12 +10,13 @@ namespace dynet::execute {
 const Tensor& Executor::gradient(NodeId n) {
   const graph::Graph& graph = context_.graph;
   if (!request_.is_valid) {
-    throw GraphError("gradient: no backward was run since the graph was last computed\n  " +
-                     graph.describe(n));
+    throw errors::GraphError("gradient: no backward was run since the graph was last computed\n  " +
+                             graph.describe(n));
   }
   if (n > request_.root) {
-    throw GraphError("gradient: the node was made after the one that backward started from (node " +
-                     std::to_string(request_.root) + ")\n  " + graph.describe(n));
+    throw errors::GraphError(
+        "gradient: the node was made after the one that backward started from (node " +
+        std::to_string(request_.root) + ")\n  " + graph.describe(n));
   }
   if (request_.done == Pass::kNone || (request_.done != Pass::kInspect && late_gradients_.has(n))) {
     inspect();

@@ -16,14 +16,14 @@ namespace dynet::execute {
 void Executor::backward(NodeId root, bool full) {
   const graph::Graph& graph = context_.graph;
   if (is_in_inference_scope()) {
-    throw GraphError(
+    throw errors::GraphError(
         "backward: within an inference scope there are no gradients; call it outside\n  " +
         graph.describe(root));
   }
   if (graph.dim(root).elements() != 1) {
-    throw ShapeError("backward: the node has shape " + to_string(graph.dim(root)) +
-                     "; want one element, such as a loss summed over its batch\n  " +
-                     graph.describe(root));
+    throw errors::ShapeError("backward: the node has shape " + to_string(graph.dim(root)) +
+                             "; want one element, such as a loss summed over its batch\n  " +
+                             graph.describe(root));
   }
   compute(root, false);
   const Reading reading(graph);

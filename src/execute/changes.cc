@@ -200,7 +200,7 @@ void* Changes::old_data(const Past& past, const ext::Block& block, std::int64_t 
 
 void Changes::fail(const Past& past, NodeId user, const char* call) const {
   const graph::Graph& graph = context_.graph;
-  throw GraphError(
+  throw errors::GraphError(
       std::string(call) + ": " + past.storage->storage->name + " was changed (" + past.changed_by +
       ") since the graph computed with it, and the values of before are gone: a graph "
       "keeps them for backward while it has a loss that backward has not gone over. "

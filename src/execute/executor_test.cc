@@ -72,9 +72,9 @@ TEST_F(ExecutorTest, AFailedNodeFailsItsDescendantsOnly) {
   const NodeId bad = add(ops::Pick{}, {x}, ext::NodePayload::of(&index));
   const NodeId good = add(ops::Square{}, {x});
   const NodeId both = add(ops::Add{}, {bad, good});
-  EXPECT_THROW(executor.value(both), IndexError);
+  EXPECT_THROW(executor.value(both), errors::IndexError);
   EXPECT_EQ(value(good), (std::vector<double>{1, 4}));
-  EXPECT_THROW(executor.value(bad), IndexError);
+  EXPECT_THROW(executor.value(bad), errors::IndexError);
   index = 1;
   EXPECT_EQ(value(both), (std::vector<double>{3, 6}));
 }
@@ -115,7 +115,7 @@ TEST_F(ExecutorTest, GradientsOfInputsNeedFull) {
   EXPECT_EQ(as_double_vector(executor.gradient(x)), (std::vector<double>{0, 0}));
   executor.backward(loss, true);
   EXPECT_EQ(as_double_vector(executor.gradient(x)), (std::vector<double>{6, 8}));
-  EXPECT_THROW(executor.backward(x, false), ShapeError);
+  EXPECT_THROW(executor.backward(x, false), errors::ShapeError);
 }
 
 }  // namespace

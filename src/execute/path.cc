@@ -113,7 +113,7 @@ bool Path::note_leaf(NodeId n, bool full, bool shares, Gradients& gradients) {
 void Path::refuse_kept(NodeId n) const {
   const graph::Node& node = context_.graph[n];
   if (node.output != 0 || node.record().reads_storage != ext::Storage::kWhole) {
-    throw GraphError(
+    throw errors::GraphError(
         "backward: a node on the way was computed in an inference scope, which keeps nothing for "
         "gradients; call invalidate() and ask for values outside the scope\n  " +
         context_.graph.describe(n));

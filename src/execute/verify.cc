@@ -369,7 +369,7 @@ void check_if_paranoid(const char* event, Check check) {
     return;
   }
   if (!found.empty()) {
-    throw GraphError(std::string("internal error after ") + event + ": " + found);
+    throw errors::GraphError(std::string("internal error after ") + event + ": " + found);
   }
 }
 

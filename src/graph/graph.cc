@@ -24,15 +24,15 @@ template <class E>
 [[noreturn, gnu::noinline]] void rethrow_located(const Where& where) {
   try {
     throw;
-  } catch (const ShapeError& e) {
+  } catch (const errors::ShapeError& e) {
     throw_located(e, where);
-  } catch (const IndexError& e) {
+  } catch (const errors::IndexError& e) {
     throw_located(e, where);
-  } catch (const ValueError& e) {
+  } catch (const errors::ValueError& e) {
     throw_located(e, where);
-  } catch (const SizeError& e) {
+  } catch (const errors::SizeError& e) {
     throw_located(e, where);
-  } catch (const DeviceError& e) {
+  } catch (const errors::DeviceError& e) {
     throw_located(e, where);
   } catch (const out_of_memory& e) {
     throw_located(e, where);
@@ -374,10 +374,10 @@ void Graph::check_indices(const Signature& signature, const void* storage,
   }
   for (const unsigned index : indices) {
     if (index >= limit) {
-      throw IndexError(std::string(record.info->name) + ": " +
-                       std::string(record.info->payload.empty() ? "index" : record.info->payload) +
-                       " is " + std::to_string(index) + "; want less than " +
-                       std::to_string(limit));
+      throw errors::IndexError(
+          std::string(record.info->name) + ": " +
+          std::string(record.info->payload.empty() ? "index" : record.info->payload) + " is " +
+          std::to_string(index) + "; want less than " + std::to_string(limit));
     }
   }
 }
@@ -388,9 +388,10 @@ const void* Graph::payload_data(NodeId n) const {
   if (p.form == ext::NodePayload::kLists) {
     auto& read = *static_cast<Lists*>(const_cast<void*>(p.data));  // the graph's own memory
     if (!read.is_as_built()) {
-      throw ValueError(std::string(record.info->name) + ": the lists behind the pointer are no " +
-                       std::to_string(read.count) + " of " + std::to_string(read.length) +
-                       " elements; want what they were when the node was built\n  " + describe(n));
+      throw errors::ValueError(
+          std::string(record.info->name) + ": the lists behind the pointer are no " +
+          std::to_string(read.count) + " of " + std::to_string(read.length) +
+          " elements; want what they were when the node was built\n  " + describe(n));
     }
     unsigned* to = read.numbers();
     for (const std::vector<unsigned>& list : *read.lists) {
@@ -403,9 +404,10 @@ const void* Graph::payload_data(NodeId n) const {
   }
   const std::uint32_t now = payload_vector_size(record, p.data);
   if (now != p.count) {
-    throw ValueError(std::string(record.info->name) + ": the vector behind the pointer has " +
-                     std::to_string(now) + " elements; want the " + std::to_string(p.count) +
-                     " it had when the node was built\n  " + describe(n));
+    throw errors::ValueError(std::string(record.info->name) +
+                             ": the vector behind the pointer has " + std::to_string(now) +
+                             " elements; want the " + std::to_string(p.count) +
+                             " it had when the node was built\n  " + describe(n));
   }
   return record.payload == ext::Payload::kIndices
              ? static_cast<const void*>(static_cast<const std::vector<unsigned>*>(p.data)->data())
@@ -418,7 +420,7 @@ std::span<const unsigned> Graph::indices(NodeId n) const {
   if (p.form != ext::NodePayload::kCopied) {
     try {
       check_indices(*nodes_[n].signature, p.storage, all);
-    } catch (const IndexError& e) {
+    } catch (const errors::IndexError& e) {
       throw_located(e, nodes_[n].where);
     }
   }
@@ -445,14 +447,14 @@ void Graph::replace_payload(NodeId n, ext::Payload kind, const void* data, std::
   const std::string name(node.record().info->name);
   if (node.record().payload != kind || node.payload == nullptr ||
       node.payload->form != ext::NodePayload::kCopied) {
-    throw ValueError(name + ": the node holds no " +
-                     (kind == ext::Payload::kIndices ? "indices" : "numbers") +
-                     " that can be set\n  " + describe(n));
+    throw errors::ValueError(name + ": the node holds no " +
+                             (kind == ext::Payload::kIndices ? "indices" : "numbers") +
+                             " that can be set\n  " + describe(n));
   }
   if (node.payload->count != count) {
-    throw ValueError(name + ": given " + std::to_string(count) + "; want " +
-                     std::to_string(node.payload->count) + ", as when the node was built\n  " +
-                     describe(n));
+    throw errors::ValueError(name + ": given " + std::to_string(count) + "; want " +
+                             std::to_string(node.payload->count) +
+                             ", as when the node was built\n  " + describe(n));
   }
   if (kind == ext::Payload::kIndices) {
     check_indices(*node.signature, node.payload->storage,

@@ -35,7 +35,7 @@ TEST_F(GraphTest, ShapesFollowTheBatchRule) {
   EXPECT_EQ(graph.dim(add(ops::Tanh{}, {a})), Dim({4}, 3));
   EXPECT_EQ(graph.dim(add(ops::Add{}, {a, b})), Dim({4}, 3));
   const NodeId c = input(Dim({4}, 2));
-  EXPECT_THROW(add(ops::Add{}, {a, c}), ShapeError);
+  EXPECT_THROW(add(ops::Add{}, {a, c}), errors::ShapeError);
 }
 
 TEST_F(GraphTest, AFailedAddLeavesTheGraphUnchanged) {
@@ -45,7 +45,7 @@ TEST_F(GraphTest, AFailedAddLeavesTheGraphUnchanged) {
   try {
     add(ops::Add{}, {a, b});
     FAIL();
-  } catch (const ShapeError& e) {
+  } catch (const errors::ShapeError& e) {
     EXPECT_NE(std::string(e.what()).find("{4}"), std::string::npos) << e.what();
     EXPECT_NE(std::string(e.what()).find("{5}"), std::string::npos) << e.what();
     EXPECT_NE(std::string(e.what()).find("built at model.cc:7"), std::string::npos) << e.what();
@@ -85,10 +85,10 @@ TEST_F(GraphTest, PayloadIsNotPartOfTheKey) {
 TEST_F(GraphTest, IndicesAreCheckedByValueWhenBuiltAndByPointerWhenRead) {
   const NodeId a = input({4});
   const unsigned bad = 4;
-  EXPECT_THROW(add(ops::Pick{}, {a}, ext::NodePayload::of(bad)), IndexError);
+  EXPECT_THROW(add(ops::Pick{}, {a}, ext::NodePayload::of(bad)), errors::IndexError);
   unsigned index = 9;
   const NodeId p = add(ops::Pick{}, {a}, ext::NodePayload::of(&index));
-  EXPECT_THROW(static_cast<void>(graph.indices(p)), IndexError);
+  EXPECT_THROW(static_cast<void>(graph.indices(p)), errors::IndexError);
   index = 3;
   EXPECT_EQ(graph.indices(p)[0], 3U);
 }

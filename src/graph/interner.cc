@@ -174,7 +174,7 @@ void check_room_for_batch(std::span<const Dim> dims) {
 void check_countable(const ext::Shapes& shapes, const Dim& result) {
   try {
     static_cast<void>(result.elements());
-  } catch (const SizeError& e) {
+  } catch (const errors::SizeError& e) {
     shapes.fail_size(std::string("for the result, ") + e.what());
   }
 }
@@ -287,10 +287,10 @@ const Device& Interner::common_device(const Wanted& wanted) const {
     if (other != nullptr && other != &device) {
       const ext::Info& info = *wanted.record.info;
       const std::size_t all = wanted.record.has_optional ? wanted.record.arg_count : count;
-      throw DeviceError(std::string(info.name) + ": argument " +
-                        ops::argument_name(info, first, all) + " is on device " + device.name +
-                        " and " + ops::argument_name(info, a, all) + " on " + other->name +
-                        "; want one device, or a copy made with to_device");
+      throw errors::DeviceError(std::string(info.name) + ": argument " +
+                                ops::argument_name(info, first, all) + " is on device " +
+                                device.name + " and " + ops::argument_name(info, a, all) + " on " +
+                                other->name + "; want one device, or a copy made with to_device");
     }
   }
   return device;

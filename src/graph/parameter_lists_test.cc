@@ -96,7 +96,7 @@ TEST_F(ParameterListsTest, ANodeLikeTheLastOneInAllButOne) {
   const NodeId computed = affine({x, w, x});
   EXPECT_NE(list(computed), list(first));
   EXPECT_EQ(graph.dim(add(ops::Add{}, {b, x})), Dim({2})) << "another operation";
-  EXPECT_THROW(affine({b, w, w, w, b}), ShapeError);
+  EXPECT_THROW(affine({b, w, w, w, b}), errors::ShapeError);
   EXPECT_EQ(list(affine({b, w, y})), list(first)) << "after one that was refused";
 }
 

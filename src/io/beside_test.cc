@@ -189,7 +189,7 @@ TYPED_TEST(BesideTest, AnotherBuilderOfTheWholeModel) {
   const std::string tensors = this->folder_.file("whole.safetensors");
   SafetensorsSaver(tensors).save(from.model, "/model");
   const std::vector<float> before = to.numbers();
-  EXPECT_THROW(SafetensorsLoader(tensors).populate(to.own(), key), IoError);
+  EXPECT_THROW(SafetensorsLoader(tensors).populate(to.own(), key), errors::IoError);
   EXPECT_EQ(to.numbers(), before);
 }
 
@@ -222,7 +222,7 @@ TYPED_TEST(BesideTest, APartOfItIsAnError) {
   this->write(text.substr(0, at));
   Network<TypeParam> to(0, 500.0F);
   const std::vector<float> before = to.numbers();
-  EXPECT_THROW(TextFileLoader(this->file).populate(to.own()), IoError);
+  EXPECT_THROW(TextFileLoader(this->file).populate(to.own()), errors::IoError);
   EXPECT_EQ(to.numbers(), before);
 }
 

@@ -66,13 +66,14 @@ const std::string& text_of(const SafetensorsFile& file, const char* key) {
   const auto& metadata = file.header().metadata;
   const auto found = metadata.find(key);
   if (found == metadata.end()) {
-    throw IoError("'" + file.name() + "' is no checkpoint: its metadata have no '" + key + "'");
+    throw errors::IoError("'" + file.name() + "' is no checkpoint: its metadata have no '" + key +
+                          "'");
   }
   return found->second;
 }
 [[noreturn]] void bad_text(const SafetensorsFile& file, const char* key) {
-  throw IoError("'" + file.name() + "': '" + key + "' of the metadata is '" + text_of(file, key) +
-                "'; want what a checkpoint has there");
+  throw errors::IoError("'" + file.name() + "': '" + key + "' of the metadata is '" +
+                        text_of(file, key) + "'; want what a checkpoint has there");
 }
 
 Checkpoint describe(const SafetensorsFile& file) {
@@ -105,7 +106,8 @@ std::vector<std::string> checkpoints_in(const std::string& folder) {
     }
   }
   if (error) {
-    throw IoError("Checkpointer: cannot read the folder '" + folder + "': " + error.message());
+    throw errors::IoError("Checkpointer: cannot read the folder '" + folder +
+                          "': " + error.message());
   }
   return files;
 }
@@ -140,17 +142,18 @@ Checkpointer::Checkpointer(const std::string& folder, const ParameterCollection&
       policy_(policy),
       last_save_(std::chrono::steady_clock::now()) {
   if (policy.keep_last == 0) {
-    throw ValueError("Checkpointer: keep_last is 0; want 1 or more");
+    throw errors::ValueError("Checkpointer: keep_last is 0; want 1 or more");
   }
   if (!(policy.every_seconds >= 0.0)) {
-    throw ValueError("Checkpointer: every_seconds is " + util::text_of(policy.every_seconds) +
-                     "; want 0 or more");
+    throw errors::ValueError("Checkpointer: every_seconds is " +
+                             util::text_of(policy.every_seconds) + "; want 0 or more");
   }
   std::error_code error;
   fs::create_directories(folder, error);
   std::error_code also_said_above;
   if (!fs::is_directory(folder, also_said_above)) {
-    throw IoError("Checkpointer: cannot make the folder '" + folder + "': " + error.message());
+    throw errors::IoError("Checkpointer: cannot make the folder '" + folder +
+                          "': " + error.message());
   }
   io::remove_abandoned(folder, has_name_of_checkpoint);
 }
@@ -161,7 +164,7 @@ void Checkpointer::list() {
   for (const std::string& file : checkpoints_in(folder_)) {
     try {
       found.push_back(describe(SafetensorsFile(file)));
-    } catch (const IoError& e) {
+    } catch (const errors::IoError& e) {
       params::log(std::string("Checkpointer: passed over: ") + e.what());
     }
   }
@@ -177,7 +180,7 @@ bool Checkpointer::resume() {
     try {
       file.emplace(checkpoints_.back().file);
       file->check_all();
-    } catch (const IoError& e) {
+    } catch (const errors::IoError& e) {
       file.reset();
       params::log(std::string("Checkpointer: passed over: ") + e.what());
       checkpoints_.pop_back();
@@ -231,7 +234,8 @@ void Checkpointer::load_best() {
     best = is_better ? &c : best;
   }
   if (best == nullptr) {
-    throw UsageError("Checkpointer::load_best: no checkpoint in '" + folder_ + "' has a score");
+    throw errors::UsageError("Checkpointer::load_best: no checkpoint in '" + folder_ +
+                             "' has a score");
   }
   const SafetensorsFile file(best->file);
   io::ModelReader reader(file);
@@ -261,23 +265,23 @@ bool Checkpointer::step(const std::string& position) {
 void Checkpointer::save(const std::string& position) { save(position, nullptr); }
 void Checkpointer::save(const std::string& position, double score) {
   if (std::isnan(score)) {
-    throw ValueError("Checkpointer::save: the score is NaN; want a number");
+    throw errors::ValueError("Checkpointer::save: the score is NaN; want a number");
   }
   save(position, &score);
 }
 
 void Checkpointer::save(const std::string& position, const double* score) {
   if (trainer_->has_swapped_averages()) {
-    throw UsageError(
+    throw errors::UsageError(
         "Checkpointer::save: the averages are in the place of the parameters; call "
         "swap_params_to_weights() first");
   }
   if (!owns_folder_) {
     list();
     if (!checkpoints_.empty()) {
-      throw UsageError("Checkpointer::save: '" + folder_ + "' has checkpoints, '" +
-                       checkpoints_.back().file +
-                       "' among them; call resume() before the first step, or take another folder");
+      throw errors::UsageError(
+          "Checkpointer::save: '" + folder_ + "' has checkpoints, '" + checkpoints_.back().file +
+          "' among them; call resume() before the first step, or take another folder");
     }
     owns_folder_ = true;
   }
@@ -304,8 +308,8 @@ void Checkpointer::write(const std::string& file, const std::string& position,
   auto& texts = writer.metadata();
   for (const auto& [key, text] : metadata) {
     if (std::string_view(key).starts_with(io::kOwnKeys)) {
-      throw ValueError("Checkpointer::save: the key '" + key +
-                       "' of the metadata begins with 'dynet.'; want another");
+      throw errors::ValueError("Checkpointer::save: the key '" + key +
+                               "' of the metadata begins with 'dynet.'; want another");
     }
     texts[key] = text;
   }

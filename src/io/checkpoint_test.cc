@@ -17,6 +17,7 @@
 #include "dynet/globals.h"
 #include "dynet/init.h"
 #include "dynet/safetensors.h"
+#include "dynet/schedules.h"
 #include "dynet/training.h"
 
 #include "params/random_streams.h"
@@ -288,7 +289,7 @@ TEST_F(CheckpointTest, KeepsTheBestAndTheLast) {
   EXPECT_EQ(files(), (std::vector<std::string>{name(5), name(6), name(7)}));
   smaller.checkpoints->load_best();
   EXPECT_EQ(as_vector(*smaller.p.values()), values[4]);
-  EXPECT_THROW(smaller.checkpoints->save("", std::nan("")), ValueError);
+  EXPECT_THROW(smaller.checkpoints->save("", std::nan("")), errors::ValueError);
 }
 
 /// A step that cannot save has not counted: repeated, it is the same step.
@@ -298,7 +299,7 @@ TEST_F(CheckpointTest, AStepThatFailsIsRepeated) {
   EXPECT_FALSE(run.checkpoints->step("1"));
   run.step();
   run.checkpoints->metadata["dynet.own"] = "no";  // refused by save()
-  EXPECT_THROW(run.checkpoints->step("2"), ValueError);
+  EXPECT_THROW(run.checkpoints->step("2"), errors::ValueError);
   EXPECT_EQ(run.checkpoints->steps(), 1U);
   run.checkpoints->metadata.clear();
   EXPECT_TRUE(run.checkpoints->step("2"));
@@ -346,43 +347,43 @@ TEST_F(CheckpointTest, DamagedOnesArePassedOver) {
   for (unsigned i = 1; i < 4; ++i) {
     fs::resize_file(folder + "/" + name(i), 100);
   }
-  EXPECT_THROW(third.checkpoints->resume(), IoError);
+  EXPECT_THROW(third.checkpoints->resume(), errors::IoError);
 }
 
 TEST_F(CheckpointTest, WhatCannotBe) {
   CheckpointPolicy policy;
   policy.keep_last = 0;
-  EXPECT_THROW(Session(folder, policy), ValueError);
+  EXPECT_THROW(Session(folder, policy), errors::ValueError);
   policy.keep_last = 1;
   policy.every_seconds = std::nan("");
-  EXPECT_THROW(Session(folder, policy), ValueError);
+  EXPECT_THROW(Session(folder, policy), errors::ValueError);
   std::ofstream(root_.file("file")) << "x";
-  EXPECT_THROW(Session(root_.file("file")), IoError);
+  EXPECT_THROW(Session(root_.file("file")), errors::IoError);
   fs::create_symlink("loop", root_.file("loop"));
-  EXPECT_THROW(Session(root_.file("loop")), IoError);
+  EXPECT_THROW(Session(root_.file("loop")), errors::IoError);
   {
     Session gone(root_.file("gone"));
     fs::remove_all(root_.file("gone"));
-    EXPECT_THROW(gone.checkpoints->resume(), IoError);
-    EXPECT_THROW(gone.checkpoints->load_best(), IoError);
-    EXPECT_THROW(gone.checkpoints->save(), IoError);
+    EXPECT_THROW(gone.checkpoints->resume(), errors::IoError);
+    EXPECT_THROW(gone.checkpoints->load_best(), errors::IoError);
+    EXPECT_THROW(gone.checkpoints->save(), errors::IoError);
   }
   Session run(folder);
   EXPECT_FALSE(run.checkpoints->resume());
-  EXPECT_THROW(run.checkpoints->load_best(), UsageError);
+  EXPECT_THROW(run.checkpoints->load_best(), errors::UsageError);
   run.checkpoints->metadata["dynet.x"] = "";
-  EXPECT_THROW(run.checkpoints->save(), ValueError);
+  EXPECT_THROW(run.checkpoints->save(), errors::ValueError);
   run.checkpoints->metadata.clear();
-  EXPECT_THROW(run.checkpoints->save("\xFF"), ValueError);
+  EXPECT_THROW(run.checkpoints->save("\xFF"), errors::ValueError);
   EXPECT_TRUE(files().empty());
   run.step();
   run.trainer.swap_params_to_moving_average();
-  EXPECT_THROW(run.checkpoints->save(), UsageError);
+  EXPECT_THROW(run.checkpoints->save(), errors::UsageError);
   run.trainer.swap_params_to_weights();
   run.checkpoints->save();
   // Another run in the same folder.
   Session other(folder);
-  EXPECT_THROW(other.checkpoints->save(), UsageError);
+  EXPECT_THROW(other.checkpoints->save(), errors::UsageError);
   // Another model: nothing is changed.
   reset_rng(9);
   ParameterCollection model;
@@ -391,7 +392,7 @@ TEST_F(CheckpointTest, WhatCannotBe) {
   AdamTrainer trainer(model);
   Checkpointer wrong(folder, model, trainer);
   const std::mt19937 before = *rndeng;
-  EXPECT_THROW(wrong.resume(), IoError);
+  EXPECT_THROW(wrong.resume(), errors::IoError);
   EXPECT_EQ(as_vector(*p.values())[0], 7.0F);
   EXPECT_TRUE(*rndeng == before);
   EXPECT_EQ(wrong.steps(), 0U);
@@ -400,7 +401,7 @@ TEST_F(CheckpointTest, WhatCannotBe) {
   MomentumSGDTrainer momentum(right.model);
   Checkpointer mixed(folder, right.model, momentum);
   const std::vector<float> values = as_vector(*right.p.values());
-  const std::string error = testing::text_of_error<UsageError>([&] { mixed.resume(); });
+  const std::string error = testing::text_of_error<errors::UsageError>([&] { mixed.resume(); });
   EXPECT_NE(error.find("the trainer's state in '" + folder + "/" + files().back()),
             std::string::npos)
       << error;
@@ -408,7 +409,7 @@ TEST_F(CheckpointTest, WhatCannotBe) {
   // A trainer without a state of its own, which would need nothing of the saved state.
   SimpleSGDTrainer plain(right.model);
   Checkpointer plainly(folder, right.model, plain);
-  EXPECT_NE(testing::text_of_error<UsageError>([&] {
+  EXPECT_NE(testing::text_of_error<errors::UsageError>([&] {
               plainly.resume();
             }).find("Type does not match expected type"),
             std::string::npos);

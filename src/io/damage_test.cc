@@ -67,8 +67,8 @@ TEST_F(DamageTest, EveryTruncationIsAnErrorThatChangesNothing) {
   const std::string before = target.state();
   for (std::size_t n = 0; n < text_.size(); ++n) {
     write(text_.substr(0, n));
-    ASSERT_THROW(TextFileLoader(file_).populate(target.model, "/m"), IoError) << n;
-    ASSERT_THROW(TextFileLoader(file_).populate(target.model), IoError) << n;
+    ASSERT_THROW(TextFileLoader(file_).populate(target.model, "/m"), errors::IoError) << n;
+    ASSERT_THROW(TextFileLoader(file_).populate(target.model), errors::IoError) << n;
     ASSERT_EQ(target.state(), before);
   }
   write(text_);
@@ -88,7 +88,7 @@ TEST_F(DamageTest, EveryFlippedBitIsAnErrorOrAnExactLoad) {
       const std::string before = target.state();
       try {
         TextFileLoader(file_).populate(target.model);
-      } catch (const IoError&) {
+      } catch (const errors::IoError&) {
         ASSERT_EQ(target.state(), before) << "byte " << i << " bit " << bit;
         continue;
       }

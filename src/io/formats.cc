@@ -34,19 +34,23 @@ bool is_safetensors(const std::string& name) {
 Saver::~Saver() = default;
 Loader::~Loader() = default;
 
+template <int>
 std::unique_ptr<Saver> make_saver(const std::string& filename, bool append) {
   if (has_safetensors_name(filename)) {
     return std::make_unique<SafetensorsSaver>(filename, append);
   }
   return std::make_unique<TextFileSaver>(filename, append);
 }
+template std::unique_ptr<Saver> make_saver<>(const std::string& filename, bool append);
 
+template <int>
 std::unique_ptr<Loader> make_loader(const std::string& filename) {
   if (is_safetensors(filename)) {
     return std::make_unique<SafetensorsLoader>(filename);
   }
   return std::make_unique<TextFileLoader>(filename);
 }
+template std::unique_ptr<Loader> make_loader<>(const std::string& filename);
 
 // NOLINTBEGIN(performance-unnecessary-value-param): the signatures of DyNet 2.1
 void save_dynet_model(std::string filename, ParameterCollection* model) {

@@ -31,22 +31,23 @@ std::string collection_key(const char* call, const std::string& key) {
     return key;
   }
   if (key[0] != '/' || key == "/" || key.find_first_of(" \t\r\n#") != std::string::npos) {
-    throw ValueError(std::string(call) + ": the key '" + key +
-                     "'; want one that starts with '/', is longer, and has no space or '#'");
+    throw errors::ValueError(
+        std::string(call) + ": the key '" + key +
+        "'; want one that starts with '/', is longer, and has no space or '#'");
   }
   return key.back() == '/' ? key : key + '/';
 }
 
 void check_parameter_key(const char* call, const std::string& key) {
   if (key == "/" || key.find_first_of(" \t\r\n#") != std::string::npos) {
-    throw ValueError(std::string(call) + ": the key '" + key +
-                     "'; want one without space or '#' and not '/'");
+    throw errors::ValueError(std::string(call) + ": the key '" + key +
+                             "'; want one without space or '#' and not '/'");
   }
 }
 
 void require_key(const char* call, const std::string& key) {
   if (key.empty()) {
-    throw ValueError(std::string(call) + ": the key is empty");
+    throw errors::ValueError(std::string(call) + ": the key is empty");
   }
   check_parameter_key(call, key);
 }

@@ -56,7 +56,7 @@ class EmbeddingReader {
  public:
   explicit EmbeddingReader(const std::string& name) : name_(name), file_(name) {
     if (!file_) {
-      throw ValueError("read_pretrained_embeddings: cannot open '" + name + "'");
+      throw errors::ValueError("read_pretrained_embeddings: cannot open '" + name + "'");
     }
     const std::string what = util::foreign_file(file_);
     if (!what.empty()) {
@@ -101,7 +101,7 @@ class EmbeddingReader {
   [[noreturn]] void fail(const std::string& what, std::size_t field = 0) const {
     const std::size_t column =
         field < fields_.size() ? static_cast<std::size_t>(fields_[field].data() - text_.data()) : 0;
-    throw IoError(place(name_, std::max<std::size_t>(line_, 1), column + 1) + what);
+    throw errors::IoError(place(name_, std::max<std::size_t>(line_, 1), column + 1) + what);
   }
 
  private:
@@ -165,15 +165,15 @@ class EmbeddingReader {
 io::ReplaceFile opened(const std::string& name) {
   try {
     return {name, false};
-  } catch (const IoError& e) {
-    throw ValueError(std::string("save_pretrained_embeddings: ") + e.what());
+  } catch (const errors::IoError& e) {
+    throw errors::ValueError(std::string("save_pretrained_embeddings: ") + e.what());
   }
 }
 
 void check_word(const std::string& word) {
   if (word.empty() || word.find_first_of(" \t\r\n") != std::string::npos) {
-    throw ValueError("save_pretrained_embeddings: the word '" + word +
-                     "'; want one that is not empty and has no white space");
+    throw errors::ValueError("save_pretrained_embeddings: the word '" + word +
+                             "'; want one that is not empty and has no white space");
   }
 }
 
@@ -183,13 +183,13 @@ void save_pretrained_embeddings(const std::string& fname, const Dict& d,
                                 const LookupParameter& lp) {
   const std::vector<Tensor>& rows = *lp.values();
   if (rows.size() < d.size()) {
-    throw SizeError("save_pretrained_embeddings: " + std::to_string(d.size()) +
-                    " words and a table of " + std::to_string(rows.size()) + " rows");
+    throw errors::SizeError("save_pretrained_embeddings: " + std::to_string(d.size()) +
+                            " words and a table of " + std::to_string(rows.size()) + " rows");
   }
   std::for_each(d.get_words().begin(), d.get_words().end(), check_word);
   if (d.size() > 0 && util::mark_size(d.get_words()[0]) != 0) {
-    throw ValueError("save_pretrained_embeddings: the first word, '" + d.get_words()[0] +
-                     "', begins with the mark of UTF-8 files, which a reader would skip");
+    throw errors::ValueError("save_pretrained_embeddings: the first word, '" + d.get_words()[0] +
+                             "', begins with the mark of UTF-8 files, which a reader would skip");
   }
   const params::SaveScope scope(*lp.p);
   const float decay = lp.current_weight_decay();
@@ -215,8 +215,8 @@ void read_pretrained_embeddings(const std::string& fname, Dict& d,
   const bool takes_all = !d.is_frozen() || d.get_unk_id() >= 0;
   for (const Embedding& e : all) {
     if (!takes_all && !d.contains(e.word)) {
-      throw UsageError(place(fname, e.line, 1) + "the word '" + e.word +
-                       "' is not in the dictionary, which is frozen without set_unk");
+      throw errors::UsageError(place(fname, e.line, 1) + "the word '" + e.word +
+                               "' is not in the dictionary, which is frozen without set_unk");
     }
   }
   for (Embedding& e : all) {

@@ -40,7 +40,7 @@ class Pretrain : public ::testing::Test {
     try {
       read_pretrained_embeddings(file, d, vectors);
       ADD_FAILURE() << text;
-    } catch (const IoError& e) {
+    } catch (const errors::IoError& e) {
       const std::string message = e.what();
       EXPECT_NE(message.find(file + ':' + place + ": "), std::string::npos) << message;
       EXPECT_NE(message.find(what), std::string::npos) << message;
@@ -105,11 +105,12 @@ TEST_F(Pretrain, WhatCannotBeWrittenLeavesTheOldFile) {
   d.convert("a");
   d.convert("b");
   ParameterCollection model;
-  EXPECT_THROW(save_pretrained_embeddings(file, d, model.add_lookup_parameters(1, {2})), SizeError);
+  EXPECT_THROW(save_pretrained_embeddings(file, d, model.add_lookup_parameters(1, {2})),
+               errors::SizeError);
   d.convert("b c");
   EXPECT_THROW(save_pretrained_embeddings(file, d, model.add_lookup_parameters(3, {2})),
-               ValueError);
-  EXPECT_THROW(save_pretrained_embeddings(file, d, LookupParameter()), StateError);
+               errors::ValueError);
+  EXPECT_THROW(save_pretrained_embeddings(file, d, LookupParameter()), errors::StateError);
   EXPECT_EQ(content(), "old");
   Dict one;
   one.convert("a");
@@ -153,7 +154,7 @@ TEST_F(Pretrain, FrozenDictionaries) {
   d.freeze();
   write("b 1 2\nx 3 4\n");
   Vectors vectors;
-  EXPECT_THROW(read_pretrained_embeddings(file, d, vectors), UsageError);
+  EXPECT_THROW(read_pretrained_embeddings(file, d, vectors), errors::UsageError);
   EXPECT_TRUE(vectors.empty());
   d.set_unk("UNK");
   EXPECT_EQ(read(d), (Vectors{{1, {1, 2}}}));

@@ -107,7 +107,8 @@ void remove_abandoned(const std::string& folder,
 
 void ReplaceFile::fail(const char* step) const {
   const int error = errno;
-  throw IoError("cannot " + std::string(step) + " '" + target_ + "': " + std::strerror(error));
+  throw errors::IoError("cannot " + std::string(step) + " '" + target_ +
+                        "': " + std::strerror(error));
 }
 
 ReplaceFile::ReplaceFile(const std::string& target, bool append, Name name)
@@ -275,7 +276,7 @@ void ReplaceFile::write(const char* data, std::size_t bytes) {
 
 void ReplaceFile::write_at(std::uint64_t offset, const void* data, std::size_t bytes) {
   if (is_direct_) {
-    throw IoError("'" + target_ + "' is not a regular file; this format wants one");
+    throw errors::IoError("'" + target_ + "' is not a regular file; this format wants one");
   }
   const char* from = static_cast<const char*>(data);
   while (bytes > 0) {

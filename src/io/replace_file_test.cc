@@ -147,7 +147,7 @@ TEST_F(ReplaceFileTest, FileSystemsThatReserveNothingAreWrittenAllTheSame) {
   for (const int error : {ENOSPC, EDQUOT}) {
     error_of_fallocate = error;
     io::ReplaceFile replacement(file, false);
-    EXPECT_THROW(replacement.reserve(1'000'000), IoError);
+    EXPECT_THROW(replacement.reserve(1'000'000), errors::IoError);
   }
   error_of_fallocate = 0;
   EXPECT_EQ(content(), "short");

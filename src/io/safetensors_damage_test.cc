@@ -80,7 +80,7 @@ class SafetensorsDamageTest : public ::testing::Test {
     try {
       load_all(target);
       FAIL() << "loaded";
-    } catch (const IoError& e) {
+    } catch (const errors::IoError& e) {
       const std::string text = e.what();
       ASSERT_NE(text.find("'" + file_ + "', byte "), std::string::npos) << text;
       ASSERT_LT(text.size(), 1000U);
@@ -101,11 +101,11 @@ TEST_F(SafetensorsDamageTest, EveryTruncationIsAnErrorThatChangesNothing) {
   for (std::size_t n = text_.size(); n-- > 0;) {
     std::filesystem::resize_file(file_, n);
     ASSERT_NO_FATAL_FAILURE(expect_error(target)) << n;
-    ASSERT_THROW(load_dynet(target), IoError) << n;
+    ASSERT_THROW(load_dynet(target), errors::IoError) << n;
   }
   ASSERT_EQ(target.state(), before);
   write(text_ + '\0');
-  ASSERT_THROW(load_all(target), IoError);
+  ASSERT_THROW(load_all(target), errors::IoError);
   write(text_);
   ASSERT_NO_THROW(load_all(target));
   ASSERT_NE(target.state(), before);
@@ -124,7 +124,7 @@ TEST_F(SafetensorsDamageTest, EveryFlippedBitIsAnErrorThatChangesNothing) {
         part.a.zero();
         SafetensorsLoader(file_).populate(part.a, "/m/a");
         ASSERT_EQ(as_vector(*part.a.values()), whole) << "byte " << i << " bit " << bit;
-      } catch (const IoError&) {
+      } catch (const errors::IoError&) {
         ASSERT_EQ(as_vector(*part.a.values())[0], 0.0F);
       }
     }
@@ -154,7 +154,7 @@ TEST_F(SafetensorsDamageTest, FilesOfOtherProgramsWithFlippedBits) {
       try {
         load_dynet(target);
         ++loads;
-      } catch (const IoError&) {
+      } catch (const errors::IoError&) {
         ++errors;
       }
     }
@@ -279,7 +279,7 @@ TEST_F(SafetensorsDamageTest, HostileHeaders) {
     try {
       open(header, header.size());
       ADD_FAILURE() << header.substr(0, 200);
-    } catch (const IoError& e) {
+    } catch (const errors::IoError& e) {
       const std::string text = e.what();
       EXPECT_NE(text.find(c.said), std::string::npos) << text.substr(0, 400);
       EXPECT_NE(text.find("'" + file_ + "', byte "), std::string::npos) << text.substr(0, 400);
@@ -289,12 +289,12 @@ TEST_F(SafetensorsDamageTest, HostileHeaders) {
   const std::string zero = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
   EXPECT_NO_THROW(open(zero, zero.size()));
   for (const std::size_t n : {1U, 3U}) {  // a zero byte ends no header
-    EXPECT_THROW(open(zero + std::string(n, '\0'), zero.size() + n), IoError) << n;
+    EXPECT_THROW(open(zero + std::string(n, '\0'), zero.size() + n), errors::IoError) << n;
   }
   for (const std::uint64_t length :
        {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{zero.size() + 9},
         std::uint64_t{100'000'001}, ~std::uint64_t{0}, ~std::uint64_t{0} - 7}) {
-    EXPECT_THROW(open(zero, length), IoError) << length;
+    EXPECT_THROW(open(zero, length), errors::IoError) << length;
   }
 }
 

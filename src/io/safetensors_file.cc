@@ -28,7 +28,8 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 void* map(const std::string& name, std::size_t& size) {
   const auto fail = [&](const char* step) {
     const int error = errno;
-    throw IoError("cannot " + std::string(step) + " '" + name + "': " + std::strerror(error));
+    throw errors::IoError("cannot " + std::string(step) + " '" + name +
+                          "': " + std::strerror(error));
   };
   const Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) {
@@ -37,7 +38,8 @@ void* map(const std::string& name, std::size_t& size) {
   struct stat info{};
   const bool is_known = ::fstat(file.number(), &info) == 0;
   if (!is_known || !S_ISREG(info.st_mode)) {
-    throw IoError("cannot read '" + name + "': it is not a regular file, as this format wants it");
+    throw errors::IoError("cannot read '" + name +
+                          "': it is not a regular file, as this format wants it");
   }
   size = static_cast<std::size_t>(info.st_size);
   void* data = nullptr;
@@ -101,19 +103,21 @@ SafetensorsFile::SafetensorsFile(const std::string& name) : name_(name) {
         {static_cast<const char*>(mapped_), std::min(size_, util::kForeignBytes)},
         util::OwnFile::kSafetensors);
     if (!what.empty()) {
-      throw IoError("'" + name + "' is no safetensors file: " + what);
+      throw errors::IoError("'" + name + "' is no safetensors file: " + what);
     }
     if (size_ < kLengthBytes) {
-      throw IoError("'" + name + "', byte " + std::to_string(size_) + ": the file ends; want the " +
-                    std::to_string(kLengthBytes) + " bytes of the header's length");
+      throw errors::IoError("'" + name + "', byte " + std::to_string(size_) +
+                            ": the file ends; want the " + std::to_string(kLengthBytes) +
+                            " bytes of the header's length");
     }
     const auto* begin = static_cast<const std::byte*>(mapped_);
     std::memcpy(&length, begin, kLengthBytes);
     if (length > kLongestHeader || length > size_ - kLengthBytes) {
-      throw IoError("'" + name + "', byte 0: the header's length is " + std::to_string(length) +
-                    "; want at most " +
-                    std::to_string(std::min<std::uint64_t>(kLongestHeader, size_ - kLengthBytes)) +
-                    " in this file of " + std::to_string(size_) + " bytes");
+      throw errors::IoError(
+          "'" + name + "', byte 0: the header's length is " + std::to_string(length) +
+          "; want at most " +
+          std::to_string(std::min<std::uint64_t>(kLongestHeader, size_ - kLengthBytes)) +
+          " in this file of " + std::to_string(size_) + " bytes");
     }
     data_ = begin + kLengthBytes + length;
     header_ = read_header(
@@ -153,7 +157,8 @@ const FileTensor* SafetensorsFile::find(const std::string& name) const {
 
 void SafetensorsFile::fail(const FileTensor& tensor, const std::string& what) const {
   const auto data = static_cast<std::uint64_t>(data_ - static_cast<const std::byte*>(mapped_));
-  throw IoError("'" + name_ + "', byte " + std::to_string(data + tensor.begin) + ": " + what);
+  throw errors::IoError("'" + name_ + "', byte " + std::to_string(data + tensor.begin) + ": " +
+                        what);
 }
 
 void SafetensorsFile::check(const std::string& tensor) const {

@@ -82,7 +82,7 @@ class HeaderReader {
   [[nodiscard]] bool is_at_end() const { return reached_ == text_.end(); }
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw IoError(
+    throw errors::IoError(
         "'" + file_name_ + "', byte " +
         std::to_string(kLengthBytes + static_cast<std::uint64_t>(reached_ - text_.begin())) +
         " (header): " + what);
@@ -336,7 +336,7 @@ std::string quoted(const std::string& text) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    throw ValueError(
+    throw errors::ValueError(
         "safetensors: a name or text is not UTF-8, as this format wants it: " +
         nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
   }
@@ -420,8 +420,8 @@ std::string header_text(const SafetensorsHeader& header, std::uint64_t least) {
   const std::uint64_t bytes = kLengthBytes + std::max<std::uint64_t>(text.size(), least);
   text.resize((bytes + kAlignment - 1) / kAlignment * kAlignment - kLengthBytes, ' ');
   if (text.size() > kLongestHeader) {
-    throw SizeError("safetensors: the header would have " + std::to_string(text.size()) +
-                    " bytes; want at most " + std::to_string(kLongestHeader));
+    throw errors::SizeError("safetensors: the header would have " + std::to_string(text.size()) +
+                            " bytes; want at most " + std::to_string(kLongestHeader));
   }
   const std::size_t digits = place_of_digits(text);
   text.replace(digits, kNoDigits.size(), crc32c_text(header_checksum(text, digits)));

@@ -88,8 +88,8 @@ void ModelReader::want(const std::string& name, ParameterStorageBase& storage, b
     const auto has = [this](const std::string& other) { return file_.find(other) != nullptr; };
     const std::vector<std::uint64_t> shape =
         file_shape(params::shape_of(storage), params::is_table(storage));
-    throw IoError(no_tensor(file_, name) + "; want it for " + storage.name + other_lstm(name, has) +
-                  tied_hint(file_, &shape));
+    throw errors::IoError(no_tensor(file_, name) + "; want it for " + storage.name +
+                          other_lstm(name, has) + tied_hint(file_, &shape));
   }
   const Dim& dim = params::shape_of(storage);
   const bool is_table = params::is_table(storage);
@@ -156,13 +156,13 @@ template <class E>
 void populate_trainer(const SafetensorsFile& file, Trainer& trainer) {
   const auto text = file.header().metadata.find(kTrainerKey);
   if (text == file.header().metadata.end()) {
-    throw IoError("'" + file.name() + "' has no state of a trainer");
+    throw errors::IoError("'" + file.name() + "' has no state of a trainer");
   }
   const trainers::TensorSource source = [&](std::size_t i, std::size_t size) {
     const std::string name = trainer_tensor(i);
     const FileTensor* const tensor = file.find(name);
     if (tensor == nullptr) {
-      throw IoError(no_tensor(file, name) + ", which the trainer's state mentions");
+      throw errors::IoError(no_tensor(file, name) + ", which the trainer's state mentions");
     }
     if (tensor->shape != std::vector<std::uint64_t>{size}) {
       file.fail(*tensor, "'" + name + "' has shape " + to_string(tensor->shape) + "; want [" +
@@ -174,9 +174,9 @@ void populate_trainer(const SafetensorsFile& file, Trainer& trainer) {
   trainers::read_aside(in, source);
   try {
     trainer.populate(in);
-  } catch (const IoError& e) {
+  } catch (const errors::IoError& e) {
     rethrow_named(e, file);
-  } catch (const UsageError& e) {
+  } catch (const errors::UsageError& e) {
     rethrow_named(e, file);
   }
 }
@@ -191,7 +191,7 @@ void populate_one(const io::SafetensorsFile& file, ParameterStorageBase* storage
                   const std::string& key) {
   io::require_key(kPopulate, key);
   if (storage == nullptr) {
-    throw StateError(std::string(kPopulate) + ": the parameter is unset");
+    throw errors::StateError(std::string(kPopulate) + ": the parameter is unset");
   }
   io::ModelReader reader(file);
   reader.want(key, *storage);
@@ -207,7 +207,7 @@ struct Found {
     io::require_key(call, key);
     const io::FileTensor* const tensor = file.find(key);
     if (tensor == nullptr) {
-      throw IoError(io::no_tensor(file, key) + io::tied_hint(file, nullptr));
+      throw errors::IoError(io::no_tensor(file, key) + io::tied_hint(file, nullptr));
     }
     dim = io::dim_of(file, key, *tensor, is_table);
     reader.add(key, *tensor, dim, is_table, default_device->kernels->number());
@@ -285,7 +285,7 @@ LookupParameter SafetensorsLoader::load_lookup_param(ParameterCollection& model,
 
 void SafetensorsLoader::set_alias(const std::string& name, const std::string& of) {
   if (!contains(of)) {
-    throw IoError(io::no_tensor(*file_, of) + ", for which '" + name + "' is to stand");
+    throw errors::IoError(io::no_tensor(*file_, of) + ", for which '" + name + "' is to stand");
   }
   file_->set_alias(name, of);
 }
@@ -304,7 +304,7 @@ bool SafetensorsLoader::contains(const std::string& name) const {
 }
 std::vector<std::size_t> SafetensorsLoader::shape(const std::string& name) const {
   if (!contains(name)) {
-    throw IoError(io::no_tensor(*file_, name));
+    throw errors::IoError(io::no_tensor(*file_, name));
   }
   const io::FileTensor* const tensor = file_->find(name);
   return {tensor->shape.begin(), tensor->shape.end()};

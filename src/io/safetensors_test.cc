@@ -10,6 +10,7 @@
 #include <fstream>
 #include <random>
 
+#include "dynet/schedules.h"
 #include "dynet/training.h"
 
 #include "io/crc32c.h"
@@ -46,7 +47,7 @@ class SafetensorsTest : public ::testing::Test {
   std::string error_of(F f) const {
     try {
       f();
-    } catch (const IoError& e) {
+    } catch (const errors::IoError& e) {
       EXPECT_NE(std::string(e.what()).find(file), std::string::npos) << e.what();
       return e.what();
     }
@@ -138,7 +139,7 @@ TEST_F(SafetensorsTest, OrderOfTheFile) {
   EXPECT_EQ(loader.shape("/w"), (std::vector<std::size_t>{2, 3}));
   EXPECT_EQ(loader.shape("/e"), (std::vector<std::size_t>{2, 3}));
   EXPECT_EQ(loader.shape("/t"), (std::vector<std::size_t>{2, 2, 2}));
-  EXPECT_THROW(static_cast<void>(loader.shape("/x")), IoError);
+  EXPECT_THROW(static_cast<void>(loader.shape("/x")), errors::IoError);
 }
 
 /// Every number of axes, and sizes beside and beyond the tiles that turn them.
@@ -256,12 +257,12 @@ TEST_F(SafetensorsTest, WhatDoesNotFitChangesNothing) {
   error = error_of([&] { loader.populate(more); });
   EXPECT_NE(error.find("no tensor named '/x'"), std::string::npos) << error;
   EXPECT_EQ(as_vector(*a.values())[0], 7.0F);
-  EXPECT_THROW(loader.populate(a, ""), ValueError);
-  EXPECT_THROW(loader.populate(more, "m"), ValueError);
+  EXPECT_THROW(loader.populate(a, ""), errors::ValueError);
+  EXPECT_THROW(loader.populate(more, "m"), errors::ValueError);
   Parameter unset;
-  EXPECT_THROW(loader.populate(unset, "/a"), StateError);
+  EXPECT_THROW(loader.populate(unset, "/a"), errors::StateError);
   const params::RunScope running(params::usage_of(*a.p));
-  EXPECT_THROW(loader.populate(a, "/a"), GraphError);
+  EXPECT_THROW(loader.populate(a, "/a"), errors::GraphError);
   // The two kinds of LSTM.
   ParameterCollection lstm = model.add_subcollection("lstm-builder");
   const Parameter gates = lstm.add_parameters({8, 2}, "g");
@@ -288,25 +289,25 @@ TEST_F(SafetensorsTest, NamesAndTextThatCannotBe) {
   for (const char* key : {"/a", "/\xFF"}) {
     SafetensorsSaver saver(file);
     saver.save(model);
-    EXPECT_THROW(saver.save(p, key), ValueError) << key;
-    EXPECT_THROW(saver.close(), UsageError);
+    EXPECT_THROW(saver.save(p, key), errors::ValueError) << key;
+    EXPECT_THROW(saver.close(), errors::UsageError);
   }
   {
     SafetensorsSaver saver(file);
-    EXPECT_THROW(saver.set_metadata("dynet.x", ""), ValueError);
-    EXPECT_THROW(saver.set_metadata("x", "\xC0\x80"), ValueError);
-    EXPECT_THROW(saver.set_metadata("\xFF", ""), ValueError);
+    EXPECT_THROW(saver.set_metadata("dynet.x", ""), errors::ValueError);
+    EXPECT_THROW(saver.set_metadata("x", "\xC0\x80"), errors::ValueError);
+    EXPECT_THROW(saver.set_metadata("\xFF", ""), errors::ValueError);
     saver.close();
-    EXPECT_THROW(saver.save(p), UsageError);
-    EXPECT_THROW(saver.set_metadata("x", ""), UsageError);
+    EXPECT_THROW(saver.save(p), errors::UsageError);
+    EXPECT_THROW(saver.set_metadata("x", ""), errors::UsageError);
   }
   EXPECT_TRUE(SafetensorsLoader(file).names().empty());
   EXPECT_NE(content(), before);
-  EXPECT_THROW(SafetensorsSaver(folder_.file("none/x.safetensors")), IoError);
-  EXPECT_THROW(SafetensorsLoader(folder_.file("none.safetensors")), IoError);
-  EXPECT_THROW(SafetensorsLoader(folder_.path().string()), IoError);
+  EXPECT_THROW(SafetensorsSaver(folder_.file("none/x.safetensors")), errors::IoError);
+  EXPECT_THROW(SafetensorsLoader(folder_.file("none.safetensors")), errors::IoError);
+  EXPECT_THROW(SafetensorsLoader(folder_.path().string()), errors::IoError);
   SafetensorsSaver device("/dev/null");
-  EXPECT_THROW(device.save(p), IoError);
+  EXPECT_THROW(device.save(p), errors::IoError);
 }
 
 /// The header grows beyond its spare room; the numbers move.
@@ -343,7 +344,7 @@ TEST_F(SafetensorsTest, ManySavesMetadataAndAppending) {
     saver.close();
   }
   EXPECT_EQ(SafetensorsLoader(file).metadata().size(), 2U);
-  EXPECT_THROW(check(), IoError);  // one more than the model has
+  EXPECT_THROW(check(), errors::IoError);  // one more than the model has
   other.add_parameters({6}, ParameterInitConst(-1), "again");
   check();
   EXPECT_EQ(as_vector(*Parameter(other.parameters_list()[100]).values())[5], 5.0F);
@@ -388,8 +389,8 @@ TEST_F(SafetensorsTest, TheFormatOfAnyFile) {
   write("neither");
   EXPECT_NE(error_of([&] { load_dynet_model(file, &model); }).find("header's length"),
             std::string::npos);
-  EXPECT_THROW(load_dynet_model(folder_.file("none.safetensors"), &model), IoError);
-  EXPECT_THROW(load_dynet_model(folder_.file("none.txt"), &model), IoError);
+  EXPECT_THROW(load_dynet_model(folder_.file("none.safetensors"), &model), errors::IoError);
+  EXPECT_THROW(load_dynet_model(folder_.file("none.txt"), &model), errors::IoError);
 }
 
 /// Values are effective values, whatever decay is pending.
@@ -461,9 +462,9 @@ TEST_F(SafetensorsTest, TrainersGoOnToTheBit) {
   EXPECT_EQ(a.state(), b.state());
   // Of another kind: nothing is changed.
   MomentumSGDTrainer other(b.model);
-  EXPECT_THROW(loader.populate(other), UsageError);
+  EXPECT_THROW(loader.populate(other), errors::UsageError);
   SimpleSGDTrainer plain(b.model, 0.5F);  // which has no tensors
-  EXPECT_THROW(loader.populate(plain), UsageError);
+  EXPECT_THROW(loader.populate(plain), errors::UsageError);
   EXPECT_EQ(plain.learning_rate, 0.5F);
   save(a.model);
   EXPECT_NE(error_of([&] { SafetensorsLoader(file).populate(b.trainer); }).find("no state"),
@@ -539,7 +540,7 @@ TEST_F(SafetensorsTest, AFullDiskKeepsTheOldFile) {
             saver.save(model, "/again");
             saver.close();
           },
-          IoError)
+          errors::IoError)
           << bytes;
     }
     EXPECT_EQ(content(), before);

@@ -84,8 +84,8 @@ void SafetensorsWriter::announce(const std::string& name, std::vector<std::uint6
   tensor.end = end_ + bytes;
   tensor.shape = std::move(shape);
   if (name == kMetadata || !header_.tensors.emplace(name, tensor).second) {
-    throw ValueError("safetensors: there is a tensor named '" + name +
-                     "' already; want another name");
+    throw errors::ValueError("safetensors: there is a tensor named '" + name +
+                             "' already; want another name");
   }
   end_ = tensor.end;
 }
@@ -265,7 +265,7 @@ void SafetensorsSaver::save(const ParameterCollection& model, const std::string&
 }
 void SafetensorsSaver::save(const Parameter& param, const std::string& key) {
   if (!param) {
-    throw StateError("SafetensorsSaver::save: the parameter is unset");
+    throw errors::StateError("SafetensorsSaver::save: the parameter is unset");
   }
   io::check_parameter_key("SafetensorsSaver::save", key);
   io::guarded(kName, file_.get(),
@@ -273,7 +273,7 @@ void SafetensorsSaver::save(const Parameter& param, const std::string& key) {
 }
 void SafetensorsSaver::save(const LookupParameter& param, const std::string& key) {
   if (!param) {
-    throw StateError("SafetensorsSaver::save: the lookup parameter is unset");
+    throw errors::StateError("SafetensorsSaver::save: the lookup parameter is unset");
   }
   io::check_parameter_key("SafetensorsSaver::save", key);
   io::guarded(kName, file_.get(),
@@ -285,11 +285,11 @@ void SafetensorsSaver::save(Trainer& trainer) {
 
 void SafetensorsSaver::set_metadata(const std::string& key, const std::string& text) {
   if (key.starts_with(io::kOwnKeys)) {
-    throw ValueError("SafetensorsSaver::set_metadata: the key '" + key +
-                     "' begins with 'dynet.', as those of the library do; want another");
+    throw errors::ValueError("SafetensorsSaver::set_metadata: the key '" + key +
+                             "' begins with 'dynet.', as those of the library do; want another");
   }
   if (file_ == nullptr) {
-    throw UsageError("SafetensorsSaver::set_metadata: the saver is closed");
+    throw errors::UsageError("SafetensorsSaver::set_metadata: the saver is closed");
   }
   io::check_utf8(key);
   io::check_utf8(text);

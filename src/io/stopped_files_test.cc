@@ -25,7 +25,7 @@ struct Asked {
   static void check(void* of) {
     auto& self = *static_cast<Asked*>(of);
     if (++self.times == self.stop_at) {
-      throw StateError("stopped");
+      throw errors::StateError("stopped");
     }
   }
 };
@@ -46,7 +46,7 @@ void stop_everywhere(int times, Work work, After after) {
     Asked asked{.stop_at = stop_at};
     {
       const InterruptScope scope(&Asked::check, &asked, std::chrono::milliseconds(0));
-      EXPECT_THROW(work(), StateError) << stop_at;
+      EXPECT_THROW(work(), errors::StateError) << stop_at;
     }
     after();
   }

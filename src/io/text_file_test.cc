@@ -206,7 +206,7 @@ TEST_F(TextFileTest, KeysReplaceTheNameOfTheCollection) {
   a.zero();
   TextFileLoader(file).populate(enc, "/foo");
   EXPECT_EQ(as_vector(*a.values())[0], 1.0F);
-  EXPECT_THROW(TextFileLoader(file).populate(enc, "/fo"), IoError);
+  EXPECT_THROW(TextFileLoader(file).populate(enc, "/fo"), errors::IoError);
   for (const char* bad : {"foo", "/", "/a b", "/a#"}) {
     TextFileSaver saver(file);
     EXPECT_THROW(saver.save(enc, bad), std::invalid_argument) << bad;
@@ -214,7 +214,7 @@ TEST_F(TextFileTest, KeysReplaceTheNameOfTheCollection) {
   }
   TextFileSaver saver(file);
   EXPECT_THROW(saver.save(a, "a b"), std::invalid_argument);
-  EXPECT_THROW(saver.save(Parameter(), "a"), StateError);
+  EXPECT_THROW(saver.save(Parameter(), "a"), errors::StateError);
   EXPECT_THROW(TextFileLoader(file).populate(a), std::invalid_argument);
   EXPECT_THROW(TextFileLoader(file).populate(a, "/foo/none"), std::runtime_error);
   EXPECT_THROW(TextFileLoader(file).load_param(model, ""), std::invalid_argument);
@@ -242,7 +242,7 @@ TEST_F(TextFileTest, AppendKeepsWhatIsThere) {
   }
   const std::string tensors = file + ".safetensors";
   SafetensorsSaver(tensors).save(model);
-  EXPECT_THROW(TextFileSaver(tensors, true), ValueError);
+  EXPECT_THROW(TextFileSaver(tensors, true), errors::ValueError);
   make_loader(tensors)->populate(model);
   TextFileLoader loader(file);
   loader.populate(b, "/a");
@@ -282,15 +282,15 @@ TEST_F(TextFileTest, ErrorsSayWhereAndWhatWasWanted) {
   try {
     TextFileLoader(file).populate(model);
     FAIL();
-  } catch (const IoError& e) {
+  } catch (const errors::IoError& e) {
     const std::string text = e.what();
     EXPECT_NE(
         text.find("model.txt', line 2, byte 48: number 2 of 2: '+1.0000000xe+00'; want a number"),
         std::string::npos)
         << text;
   }
-  EXPECT_THROW(TextFileLoader(file + ".none").populate(model), IoError);
-  EXPECT_THROW(TextFileLoader(folder_.path().string()).populate(model), IoError);
+  EXPECT_THROW(TextFileLoader(file + ".none").populate(model), errors::IoError);
+  EXPECT_THROW(TextFileLoader(folder_.path().string()).populate(model), errors::IoError);
 }
 
 // Shapes that the file cannot hold are refused before memory is asked for.
@@ -302,8 +302,8 @@ TEST_F(TextFileTest, HostileShapes) {
         "{}", "{2,}", "{,2}", "{ 2}", "{2X3}", "{4294967296}", "2"}) {
     write(std::string("#Parameter# /w ") + dim +
           " 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n");
-    EXPECT_THROW(TextFileLoader(file).populate(model), IoError) << dim;
-    EXPECT_THROW(TextFileLoader(file).load_param(model, "/w"), IoError) << dim;
+    EXPECT_THROW(TextFileLoader(file).populate(model), errors::IoError) << dim;
+    EXPECT_THROW(TextFileLoader(file).load_param(model, "/w"), errors::IoError) << dim;
   }
   EXPECT_EQ(model.size(), 1U);
 }
@@ -328,7 +328,7 @@ TEST_F(TextFileTest, CountsMustAgree) {
         std::string("#Parameter# /w {2} 33 SOME_GRAD\n+1.00000000e+00 +2.00000000e+00 \n"),
         std::string("#Other# /w {2} 33 ZERO_GRAD\n+1.00000000e+00 +2.00000000e+00 \n")}) {
     write(text);
-    EXPECT_THROW(TextFileLoader(file).populate(model), IoError) << text;
+    EXPECT_THROW(TextFileLoader(file).populate(model), errors::IoError) << text;
     EXPECT_EQ(as_vector(*p.values()), (std::vector<float>{7, 7}));
   }
   write(good);
@@ -345,7 +345,7 @@ TEST_F(TextFileTest, ANewFileIsOnlySeenWhenItIsComplete) {
     EXPECT_EQ(content(), "old");
     saver.close();
     EXPECT_NE(content(), "old");
-    EXPECT_THROW(saver.save(model), UsageError);
+    EXPECT_THROW(saver.save(model), errors::UsageError);
     EXPECT_NO_THROW(saver.close());
   }
   EXPECT_EQ(files_in_folder(), 1U);
@@ -369,14 +369,14 @@ TEST_F(TextFileTest, AClassWritesToTheStream) {
   saver.note_long(200000);
   saver.close();
   EXPECT_EQ(content(), "version 3\n" + object + "after 4\n" + std::string(200000, 'x'));
-  EXPECT_THROW(saver.note("closed", 5), UsageError);
+  EXPECT_THROW(saver.note("closed", 5), errors::UsageError);
   // A full disk is an error here too, and the old file stays.
   NotingSaver full(file);
   {
     const testing::SmallDisk disk(1000);
-    EXPECT_THROW(full.note_long(2000), IoError);
+    EXPECT_THROW(full.note_long(2000), errors::IoError);
   }
-  EXPECT_THROW(full.close(), UsageError);
+  EXPECT_THROW(full.close(), errors::UsageError);
 }
 
 TEST_F(TextFileTest, AnExceptionOnItsWayOutKeepsTheOldFile) {
@@ -427,14 +427,14 @@ TEST_F(TextFileTest, AFullDiskKeepsTheOldFile) {
               saver->save(model);
               saver->close();
             },
-            IoError);
+            errors::IoError);
         delete saver;
         if (!append) {
           // A program that leaves closing to the destructor learns of it from `save`.
           ParameterCollection small;
           small.add_parameters({1});
           const testing::SmallDisk tiny(0);
-          EXPECT_THROW(TextFileSaver(file).save(small), IoError);
+          EXPECT_THROW(TextFileSaver(file).save(small), errors::IoError);
           EXPECT_EQ(said, "");
         }
       }
@@ -450,9 +450,9 @@ TEST_F(TextFileTest, AFullDeviceIsAnErrorOfSave) {
   const Parameter w = model.add_parameters({1});
   const LookupParameter e = model.add_lookup_parameters(1, {1});
   TextFileSaver saver("/dev/full");
-  EXPECT_THROW(saver.save(model), IoError);
-  EXPECT_THROW(TextFileSaver("/dev/full").save(w), IoError);
-  EXPECT_THROW(TextFileSaver("/dev/full").save(e, "/e"), IoError);
+  EXPECT_THROW(saver.save(model), errors::IoError);
+  EXPECT_THROW(TextFileSaver("/dev/full").save(w), errors::IoError);
+  EXPECT_THROW(TextFileSaver("/dev/full").save(e, "/e"), errors::IoError);
 }
 
 /// As a process of the same number in another container left them.
@@ -567,7 +567,7 @@ TEST_F(TextFileTest, DoublesComeBackExactly) {
   // A number that no float can hold is refused, and nothing is changed.
   ParameterCollection narrow;
   const Parameter f = narrow.add_parameters(d, ParameterInitConst(7));
-  EXPECT_THROW(TextFileLoader(file).populate(narrow), IoError);
+  EXPECT_THROW(TextFileLoader(file).populate(narrow), errors::IoError);
   EXPECT_EQ(as_vector(*f.values())[0], 7.0F);
   write("#Parameter# /w {2} 49 ZERO_GRAD\n+1.0000000000000000e-01 +3.3333333333333331e-01 \n");
   ParameterCollection small;
@@ -587,7 +587,7 @@ TEST_F(TextFileTest, LoadingUnderARunningGraphIsReported) {
   const Parameter p = model.add_parameters({1});
   save(model);
   const params::RunScope running(params::usage_of(*p.p));
-  EXPECT_THROW(TextFileLoader(file).populate(model), GraphError);
+  EXPECT_THROW(TextFileLoader(file).populate(model), errors::GraphError);
   EXPECT_NO_THROW(save(model));
 }
 

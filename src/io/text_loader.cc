@@ -59,8 +59,8 @@ TextObject find(TextParser& parser, bool is_lookup, const std::string& key, ext:
     }
   }
   if (!is_found) {
-    throw IoError("'" + parser.file_name() + "' has no " + type_word(is_lookup) + " named '" + key +
-                  "'");
+    throw errors::IoError("'" + parser.file_name() + "' has no " + type_word(is_lookup) +
+                          " named '" + key + "'");
   }
   return found;
 }
@@ -68,7 +68,7 @@ TextObject find(TextParser& parser, bool is_lookup, const std::string& key, ext:
 void populate_one(const std::string& file, ParameterStorageBase* storage, const std::string& key) {
   io::require_key("TextFileLoader::populate", key);
   if (storage == nullptr) {
-    throw StateError("TextFileLoader::populate: the parameter is unset");
+    throw errors::StateError("TextFileLoader::populate: the parameter is unset");
   }
   TextParser parser(file);
   const TextObject object =
@@ -119,11 +119,12 @@ class CollectionReader {
     }
     if (found[kParameters] < lists_[kParameters].size() ||
         found[kTables] < lists_[kTables].size()) {
-      throw IoError("'" + parser_.file_name() + "' has " + std::to_string(found[kParameters]) +
-                    " parameters and " + std::to_string(found[kTables]) + " lookup parameters" +
-                    (prefix_.empty() ? "" : " under '" + prefix_ + "'") + "; the model has " +
-                    std::to_string(lists_[kParameters].size()) + " and " +
-                    std::to_string(lists_[kTables].size()));
+      throw errors::IoError("'" + parser_.file_name() + "' has " +
+                            std::to_string(found[kParameters]) + " parameters and " +
+                            std::to_string(found[kTables]) + " lookup parameters" +
+                            (prefix_.empty() ? "" : " under '" + prefix_ + "'") +
+                            "; the model has " + std::to_string(lists_[kParameters].size()) +
+                            " and " + std::to_string(lists_[kTables].size()));
     }
     drop_what_is_not_above();
   }

@@ -27,7 +27,8 @@ void read_all(const std::string& name, std::string& text) {
   const Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
   const auto fail = [&](const char* step) {
     const int error = errno;
-    throw IoError("cannot " + std::string(step) + " '" + name + "': " + std::strerror(error));
+    throw errors::IoError("cannot " + std::string(step) + " '" + name +
+                          "': " + std::strerror(error));
   };
   if (!file.is_open()) {
     fail("open");
@@ -55,7 +56,7 @@ void read_all(const std::string& name, std::string& text) {
     if (is_first) {  // before all of a large archive is read
       const std::string what = util::foreign_file(text, util::OwnFile::kTextModel);
       if (!what.empty()) {
-        throw IoError("'" + name + "' is no model of DyNet: " + what);
+        throw errors::IoError("'" + name + "' is no model of DyNet: " + what);
       }
     }
   }
@@ -103,8 +104,8 @@ TextParser::TextParser(std::string file_name) : file_name_(std::move(file_name))
 void TextParser::fail(std::size_t at, const std::string& what) const {
   const auto lines =
       std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-  throw IoError("'" + file_name_ + "', line " + std::to_string(lines + 1) + ", byte " +
-                std::to_string(at) + ": " + what);
+  throw errors::IoError("'" + file_name_ + "', line " + std::to_string(lines + 1) + ", byte " +
+                        std::to_string(at) + ": " + what);
 }
 
 /// The text up to the next line end, which is passed over.
@@ -191,7 +192,7 @@ void TextParser::read_dim(std::string_view text, Dim& dim) const {
   }
   try {
     static_cast<void>(d.elements());
-  } catch (const SizeError& e) {
+  } catch (const errors::SizeError& e) {
     fail(header_at_, e.what());
   }
   dim = d;

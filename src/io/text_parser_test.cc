@@ -51,7 +51,7 @@ TEST_F(TextParserTest, WhiteSpaceIsFree) {
     const std::size_t end = text.find('\n', text.find_last_not_of(" \r\n"));
     for (std::size_t n = 0; n <= end; ++n) {
       write(text.substr(0, n));
-      ASSERT_THROW(TextFileLoader(file).populate(model), IoError) << n << " of " << text;
+      ASSERT_THROW(TextFileLoader(file).populate(model), errors::IoError) << n << " of " << text;
     }
   }
 }
@@ -62,7 +62,7 @@ TEST_F(TextParserTest, NumbersAreCountedFromOne) {
   const auto error = [&](const std::string& line) {
     write("#Parameter# /W {2,2} 65 ZERO_GRAD\n" + line);
     const std::string text =
-        testing::text_of_error<IoError>([&] { TextFileLoader(file).populate(model); });
+        testing::text_of_error<errors::IoError>([&] { TextFileLoader(file).populate(model); });
     return text.substr(text.find("line"));
   };
   EXPECT_EQ(error("x 2 3 4 \n"),

@@ -75,8 +75,8 @@ std::string text_only(const std::string& name) {
   std::array<char, io::kLengthBytes + 1> begin{};
   std::ifstream(name, std::ios::binary).read(begin.data(), begin.size());
   if (io::begins_safetensors({begin.data(), begin.size()})) {
-    throw ValueError("TextFileSaver: '" + name +
-                     "' is a safetensors file; want one of text to append to");
+    throw errors::ValueError("TextFileSaver: '" + name +
+                             "' is a safetensors file; want one of text to append to");
   }
   return name;
 }
@@ -182,13 +182,13 @@ void TextFileSaver::save(const ParameterCollection& model, const std::string& ke
 
 void TextFileSaver::save(const Parameter& param, const std::string& key) {
   if (!param) {
-    throw StateError("TextFileSaver::save: the parameter is unset");
+    throw errors::StateError("TextFileSaver::save: the parameter is unset");
   }
   save(*param.p, key);
 }
 void TextFileSaver::save(const LookupParameter& param, const std::string& key) {
   if (!param) {
-    throw StateError("TextFileSaver::save: the lookup parameter is unset");
+    throw errors::StateError("TextFileSaver::save: the lookup parameter is unset");
   }
   save(*param.p, key);
 }

@@ -316,7 +316,7 @@ TEST(Targets, AreNamedAndChosen) {
     use_target(name);
     EXPECT_EQ(current_target(), name);
   }
-  EXPECT_THROW(use_target("AVX9"), ValueError);
+  EXPECT_THROW(use_target("AVX9"), errors::ValueError);
   EXPECT_EQ(current_target(), all.back());
   use_target(all.front());
 #if defined(__x86_64__)

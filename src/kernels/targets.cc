@@ -64,7 +64,7 @@ std::int64_t target_mask() { return mask().load(std::memory_order_relaxed); }
 void use_target(const std::string& name) {
   const std::int64_t wanted = find(name);
   if (wanted == 0) {
-    throw ValueError("use_target: no SIMD target \"" + name + "\" on this machine");
+    throw errors::ValueError("use_target: no SIMD target \"" + name + "\" on this machine");
   }
   mask().store(wanted);
   choose_float_loops();

@@ -101,9 +101,9 @@ std::string error_of(const Op& op, std::vector<Dim> in, unsigned batch = 1, unsi
   Dim out[ext::kMaxOutputs];
   try {
     ext::kRecord<Op>.shapes(&op, ext::Shapes(Op::kInfo, in, batch, payload), out);
-  } catch (const ShapeError& e) {
+  } catch (const errors::ShapeError& e) {
     return std::string("ShapeError ") + e.what();
-  } catch (const ValueError& e) {
+  } catch (const errors::ValueError& e) {
     return std::string("ValueError ") + e.what();
   }
   return "none: " + to_string(out[0]);

@@ -149,9 +149,9 @@ RowCutter::RowCutter(const RowRule& rule, const Call& call, std::uint32_t row_ax
     (is_in_row(k) ? length_ : rows_per_example_) *= box_.d[k];
   }
   if (rule.uses_positions && length_ > kMostPositions && call.kernels.number() == Number::kFloat) {
-    throw ShapeError("a rule over rows that uses positions, which are exact up to " +
-                     std::to_string(kMostPositions) + " in float, has rows of " +
-                     std::to_string(length_) + " elements");
+    throw errors::ShapeError("a rule over rows that uses positions, which are exact up to " +
+                             std::to_string(kMostPositions) + " in float, has rows of " +
+                             std::to_string(length_) + " elements");
   }
 }
 

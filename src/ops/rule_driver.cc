@@ -193,7 +193,7 @@ class Cutter {
 
 void Cutter::add(const Operand& o, unsigned parts, bool writes) {
   if (count_ + parts > kMaxTracks) {
-    throw SizeError("a rule has more than 64 operands and parts");
+    throw errors::SizeError("a rule has more than 64 operands and parts");
   }
   const bool is_absent = o.absent();
   const std::int64_t size = is_absent ? 0 : size_of(o.dim);
@@ -242,7 +242,7 @@ void Cutter::set_strides(Track& track) const {
     return;
   }
   if (track.part != track.size) {
-    throw ShapeError("the parts of a cell's operands differ in length");
+    throw errors::ShapeError("the parts of a cell's operands differ in length");
   }
   std::int64_t step = 1;
   for (std::size_t k = 0; k < last; ++k) {

@@ -70,13 +70,13 @@ std::string message(const Info& info, std::span<const Dim> dims, std::string_vie
 }  // namespace
 
 void Shapes::fail(std::string_view wanted) const {
-  throw ShapeError(message(info_, shown_, wanted));
+  throw errors::ShapeError(message(info_, shown_, wanted));
 }
 void Shapes::fail_value(std::string_view wanted) const {
-  throw ValueError(message(info_, shown_, wanted));
+  throw errors::ValueError(message(info_, shown_, wanted));
 }
 void Shapes::fail_size(const std::string& what) const {
-  throw SizeError(call_text(info_, shown_) + what);
+  throw errors::SizeError(call_text(info_, shown_) + what);
 }
 
 namespace detail {

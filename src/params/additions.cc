@@ -34,8 +34,8 @@ std::unordered_set<const ParameterStorageBase*> Additions::State::storages() con
   const auto& all = ModelAccess::all(to);
   for (std::size_t i = count; i < all.size(); ++i) {
     if (all[i]->state().has_followers) {
-      throw UsageError("Additions::undo: a trainer has a state for '" + all[i]->name +
-                       "'; want undo() before its first update");
+      throw errors::UsageError("Additions::undo: a trainer has a state for '" + all[i]->name +
+                               "'; want undo() before its first update");
     }
     added.insert(all[i].get());
   }

@@ -31,9 +31,9 @@ Buffer::Buffer(const Device& device, std::int64_t elements, const std::string& w
                Lane lane)
     : memory_(&memory_of(device, reach)) {
   if (elements > kMaxBytes / device.number_bytes()) {
-    throw SizeError(what + ": " + std::to_string(elements) + " elements of " +
-                    std::to_string(device.number_bytes()) +
-                    " bytes are more than can be addressed");
+    throw errors::SizeError(what + ": " + std::to_string(elements) + " elements of " +
+                            std::to_string(device.number_bytes()) +
+                            " bytes are more than can be addressed");
   }
   bytes_ = static_cast<std::size_t>(elements * device.number_bytes());
   const bool has_lane = bytes_ >= kLarge && memory_->is_host_visible();

@@ -20,10 +20,12 @@ using detail::ModelAccess;
 
 void check_name(const char* call, const std::string& name) {
   if (name.find_first_of("/_") != std::string::npos) {
-    throw UsageError(std::string(call) + ": the name '" + name + "' has a '/' or '_' in it");
+    throw errors::UsageError(std::string(call) + ": the name '" + name +
+                             "' has a '/' or '_' in it");
   }
   if (name.find_first_of(" \t\r\n\v\f#") != std::string::npos) {
-    throw ValueError(std::string(call) + ": the name '" + name + "' has white space or '#' in it");
+    throw errors::ValueError(std::string(call) + ": the name '" + name +
+                             "' has white space or '#' in it");
   }
 }
 /// `name` as listed in a collection, after `uses` uses.
@@ -43,13 +45,13 @@ void make_room(std::vector<T>& list) {
 }
 Device& checked(Device* device, const std::string& what) {
   if (device == nullptr) {
-    throw ValueError(what + ": the device is null; default_device is the default");
+    throw errors::ValueError(what + ": the device is null; default_device is the default");
   }
   return *device;
 }
 void check_shape(const Dim& d, const std::string& what) {
   if (d.bd != 1) {
-    throw ShapeError(what + ": " + to_string(d) + " has a batch; parameters have none");
+    throw errors::ShapeError(what + ": " + to_string(d) + " has a batch; parameters have none");
   }
 }
 
@@ -60,11 +62,12 @@ std::shared_ptr<Storage> find_again(
     const Dim& want, Dim Storage::* shape) {
   const auto found = all.find(name);
   if (found == all.end()) {
-    throw UsageError("Replay: there is no '" + name + "'");
+    throw errors::UsageError("Replay: there is no '" + name + "'");
   }
   const Dim& has = (*found->second).*shape;
   if (has != want) {
-    throw UsageError("Replay: '" + name + "' is " + to_string(has) + "; want " + to_string(want));
+    throw errors::UsageError("Replay: '" + name + "' is " + to_string(has) + "; want " +
+                             to_string(want));
   }
   return found->second;
 }
@@ -272,7 +275,7 @@ std::shared_ptr<Storage> find(const std::vector<std::shared_ptr<Storage>>& list,
       return storage;
     }
   }
-  throw UsageError(std::string(call) + ": there is no '" + name + "' in the collection");
+  throw errors::UsageError(std::string(call) + ": there is no '" + name + "' in the collection");
 }
 template <class Storage>
 void expose_all(const std::vector<std::shared_ptr<Storage>>& list) {

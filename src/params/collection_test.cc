@@ -45,7 +45,7 @@ TEST(Collection, NamesAsModelFilesHaveThem) {
     EXPECT_THROW(model.add_subcollection(bad), std::runtime_error) << bad;
   }
   for (const char* bad : {"a b", "a#", "a\n"}) {
-    EXPECT_THROW(model.add_parameters({1}, bad), ValueError) << bad;
+    EXPECT_THROW(model.add_parameters({1}, bad), errors::ValueError) << bad;
   }
 }
 
@@ -99,22 +99,22 @@ TEST(Handles, CanBeUnset) {
   const LookupParameter l = nullptr;
   EXPECT_FALSE(p);
   EXPECT_FALSE(l);
-  EXPECT_THROW(p.get_storage(), StateError);
-  EXPECT_THROW(l.initialize(0, {}), StateError);
+  EXPECT_THROW(p.get_storage(), errors::StateError);
+  EXPECT_THROW(l.initialize(0, {}), errors::StateError);
   ParameterCollection model;
   p = model.add_parameters({1});
   EXPECT_TRUE(p);
   p = nullptr;
   EXPECT_FALSE(p);
-  EXPECT_THROW(model.add_parameters({1}, static_cast<Device*>(nullptr)), ValueError);
+  EXPECT_THROW(model.add_parameters({1}, static_cast<Device*>(nullptr)), errors::ValueError);
 }
 
 TEST(Collection, RefusesShapesThatCannotBe) {
   ParameterCollection model;
-  EXPECT_THROW(model.add_parameters(Dim({2}, 3)), ShapeError);
-  EXPECT_THROW(model.add_parameters({1U << 31, 1U << 31}), SizeError);
+  EXPECT_THROW(model.add_parameters(Dim({2}, 3)), errors::ShapeError);
+  EXPECT_THROW(model.add_parameters({1U << 31, 1U << 31}), errors::SizeError);
   EXPECT_THROW(model.add_parameters({1U << 30, 1U << 29}), out_of_memory);
-  EXPECT_THROW(model.add_lookup_parameters(2, {1, 1, 1, 1, 1, 1, 1}), SizeError);
+  EXPECT_THROW(model.add_lookup_parameters(2, {1, 1, 1, 1, 1, 1, 1}), errors::SizeError);
   EXPECT_EQ(model.size(), 0U);
   EXPECT_EQ(model.add_parameters({0, 3}).get_storage().size(), 0U);
   EXPECT_EQ(model.add_lookup_parameters(0, {3}).get_storage().rows(), 0U);
@@ -133,7 +133,7 @@ TEST(Storage, ValuesCanBeSetAndChanged) {
   EXPECT_EQ(as_vector(*p.values()), (std::vector<float>{3, 4, 6, 7}));
   p.set_value({4, 3, 2, 1});
   EXPECT_EQ(as_vector(*p.values()), (std::vector<float>{4, 3, 2, 1}));
-  EXPECT_THROW(p.set_value({1}), SizeError);
+  EXPECT_THROW(p.set_value({1}), errors::SizeError);
   const Parameter q = model.add_parameters({2, 2});
   q.get_storage().copy(p.get_storage());
   EXPECT_EQ(as_vector(*q.values()), (std::vector<float>{4, 3, 2, 1}));
@@ -146,8 +146,8 @@ TEST(Storage, ValuesCanBeSetAndChanged) {
   EXPECT_EQ(as_vector((*l.values())[1]), (std::vector<float>{5, 6}));
   EXPECT_EQ(as_vector(l.get_storage().values[1]), (std::vector<float>{5, 6}));
   EXPECT_EQ(TensorTools::access_element(l.get_storage().all_values, Dim({1, 1})), 6.0F);
-  EXPECT_THROW(l.initialize(3, {5, 6}), IndexError);
-  EXPECT_THROW(l.initialize(0, {5}), SizeError);
+  EXPECT_THROW(l.initialize(3, {5, 6}), errors::IndexError);
+  EXPECT_THROW(l.initialize(0, {5}), errors::SizeError);
   EXPECT_EQ(l.dim(), Dim({2}));
 }
 
@@ -165,9 +165,9 @@ TEST(WeightDecay, SubcollectionsFollowTheirParentUntilTold) {
   EXPECT_THROW(model.set_weight_decay_lambda(-1.0F), std::domain_error);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const float bad : {1.0F, 2.0F, nan}) {
-    EXPECT_THROW(model.set_weight_decay_lambda(bad), DomainError);
-    EXPECT_THROW((void)ParameterCollection(bad), DomainError);
-    EXPECT_THROW((void)model.add_subcollection("no", bad), DomainError);
+    EXPECT_THROW(model.set_weight_decay_lambda(bad), errors::DomainError);
+    EXPECT_THROW((void)ParameterCollection(bad), errors::DomainError);
+    EXPECT_THROW((void)model.add_subcollection("no", bad), errors::DomainError);
     EXPECT_EQ(model.get_weight_decay_lambda(), 0.2F);
   }
   EXPECT_THROW(ParameterCollection{nan}, std::domain_error);
@@ -219,7 +219,7 @@ TEST(UseCount, AForkWhileAThreadComputes) {
       const params::UpdateScope update(usage, "update");
       const std::lock_guard lock(p.p->state().mutex);
       _exit(usage.users() == -1 ? 0 : 2);
-    } catch (const GraphError&) {
+    } catch (const errors::GraphError&) {
       _exit(1);
     }
   }
@@ -227,7 +227,8 @@ TEST(UseCount, AForkWhileAThreadComputes) {
   EXPECT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   EXPECT_EQ(usage.users(), 2);
-  EXPECT_THROW(params::UpdateScope(usage, "update"), GraphError);  // in the parent as before
+  EXPECT_THROW(params::UpdateScope(usage, "update"),
+               errors::GraphError);  // in the parent as before
   may_end.set_value();
   computing.join();
 }
@@ -241,12 +242,12 @@ TEST(UseCount, UpdatesAndRunsExcludeEachOther) {
   {
     const params::RunScope one(usage);
     const params::RunScope two(usage);
-    EXPECT_THROW(params::UpdateScope(usage, "update"), GraphError);
+    EXPECT_THROW(params::UpdateScope(usage, "update"), errors::GraphError);
   }
   {
     const params::UpdateScope update(usage, "update");
-    EXPECT_THROW(params::RunScope{usage}, GraphError);
-    EXPECT_THROW(params::UpdateScope(usage, "update"), GraphError);
+    EXPECT_THROW(params::RunScope{usage}, errors::GraphError);
+    EXPECT_THROW(params::UpdateScope(usage, "update"), errors::GraphError);
   }
   const params::RunScope again(usage);
   EXPECT_NE(&usage, &params::usage_of(ParameterCollection()));
@@ -266,7 +267,7 @@ TEST(AdditionsTest, AreTakenOutAgain) {
     EXPECT_EQ(root.parameter_count(), 18U);
     {
       const params::RunScope running(params::usage_of(root));
-      EXPECT_THROW(additions.undo(), GraphError);
+      EXPECT_THROW(additions.undo(), errors::GraphError);
     }
     EXPECT_EQ(root.parameter_count(), 18U);
     additions.undo();
@@ -325,7 +326,7 @@ TEST(AdditionsTest, StayWhereSomebodyKeepsAStateForThem) {
   try {
     additions.undo();
     FAIL();
-  } catch (const UsageError& e) {
+  } catch (const errors::UsageError& e) {
     EXPECT_NE(std::string(e.what()).find("a trainer has a state for '/V'"), std::string::npos)
         << e.what();
   }

@@ -51,14 +51,14 @@ DeviceManager::DeviceManager() { devices_.push_back(&cpu()); }
 void DeviceManager::clear() { devices_.assign(1, &cpu()); }
 void DeviceManager::add(Device* d) {
   if (d == nullptr) {
-    throw ValueError("DeviceManager::add: the device is null");
+    throw errors::ValueError("DeviceManager::add: the device is null");
   }
   devices_.insert(devices_.end() - 1, d);  // the CPU stays last
 }
 Device* DeviceManager::get(std::size_t i) const {
   if (i >= devices_.size()) {
-    throw IndexError("DeviceManager::get(" + std::to_string(i) + "): there are " +
-                     std::to_string(devices_.size()) + " devices");
+    throw errors::IndexError("DeviceManager::get(" + std::to_string(i) + "): there are " +
+                             std::to_string(devices_.size()) + " devices");
   }
   return devices_[i];
 }
@@ -74,7 +74,7 @@ Device* DeviceManager::get_global_device(const std::string& name) const {
   if (name == cpu_double().name) {
     return &cpu_double();
   }
-  throw DeviceError("Invalid device name: " + name);
+  throw errors::DeviceError("Invalid device name: " + name);
 }
 DeviceManager* get_device_manager() {
   static auto* manager = new DeviceManager;  // never destroyed, as its devices

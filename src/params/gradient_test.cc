@@ -87,7 +87,7 @@ TEST_P(GradientTest, RowsAreListedAndSpreadOut) {
   storage.clear();
   EXPECT_EQ(as_vector(storage.all_grads), std::vector<float>(8));
   EXPECT_TRUE(l.get_storage().non_zero_grads.empty());
-  EXPECT_THROW(add_row(l, 4, {1, 2}), IndexError);
+  EXPECT_THROW(add_row(l, 4, {1, 2}), errors::IndexError);
 }
 
 TEST_P(GradientTest, RowsAndWholeTablesMix) {

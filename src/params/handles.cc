@@ -8,9 +8,9 @@ namespace {
 template <class Handle>
 auto& stored(const Handle& handle, const char* call) {
   if (handle.p == nullptr) {
-    throw StateError(std::string(call) +
-                     ": the parameter is unset; make it with add_parameters or " +
-                     "add_lookup_parameters first");
+    throw errors::StateError(std::string(call) +
+                             ": the parameter is unset; make it with add_parameters or " +
+                             "add_lookup_parameters first");
   }
   return *handle.p;
 }

@@ -37,8 +37,8 @@ struct Lines {
 
 Lines lines_of(const char* operation, const Tensor& t, unsigned dim, unsigned num) {
   if (dim >= t.d.nd || num == 0 || t.d[dim] < num) {
-    throw ShapeError(std::string(operation) + ": " + std::to_string(num) + " along dimension " +
-                     std::to_string(dim) + " of " + to_string(t.d));
+    throw errors::ShapeError(std::string(operation) + ": " + std::to_string(num) +
+                             " along dimension " + std::to_string(dim) + " of " + to_string(t.d));
   }
   Lines lines{1, t.d[dim], 0};
   for (unsigned i = 0; i < dim; ++i) {
@@ -93,7 +93,8 @@ IndexTensor indices_of(const Tensor& t, unsigned dim, unsigned num,
 
 void want_one(const char* operation, unsigned num) {
   if (num != 1) {
-    throw UsageError(std::string(operation) + ": num is " + std::to_string(num) + "; want 1");
+    throw errors::UsageError(std::string(operation) + ": num is " + std::to_string(num) +
+                             "; want 1");
   }
 }
 
@@ -144,9 +145,9 @@ void TensorTools::logsumexp(const Tensor& x, Tensor& m, Tensor& z, unsigned d) {
   const Lines lines = lines_of("logsumexp", x, d, 1);
   for (const Tensor* to : {&m, &z}) {
     if (to->d.elements() != static_cast<std::int64_t>(lines.count)) {
-      throw ShapeError("logsumexp: a result is " + to_string(to->d) + "; want " +
-                       std::to_string(lines.count) + " elements for dimension " +
-                       std::to_string(d) + " of " + to_string(x.d));
+      throw errors::ShapeError("logsumexp: a result is " + to_string(to->d) + "; want " +
+                               std::to_string(lines.count) + " elements for dimension " +
+                               std::to_string(d) + " of " + to_string(x.d));
     }
   }
   const std::vector<double> numbers = as_double_vector(x);

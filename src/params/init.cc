@@ -73,16 +73,24 @@ void warn(const std::string& text) { log("warning: " + text); }
 DynetParams::DynetParams() = default;
 DynetParams::~DynetParams() = default;
 
+template <int>
 void set_log_sink(std::function<void(const std::string&)> new_sink) {
   std::function<void(const std::string&)> old;  // its end may run code of the program's
   const std::lock_guard lock(log_of_process().mutex);
   old = std::exchange(log_of_process().sink, std::move(new_sink));
 }
+template void set_log_sink<>(std::function<void(const std::string&)> new_sink);
 
+template <int>
 void set_float32_matmul_precision(const std::string& precision) {
   precision_word = params::checked_precision(precision);
 }
-std::string get_float32_matmul_precision() { return precision_word.load(); }
+template void set_float32_matmul_precision<>(const std::string& precision);
+template <int>
+std::string get_float32_matmul_precision() {
+  return precision_word.load();
+}
+template std::string get_float32_matmul_precision<>();
 
 void reset_rng(unsigned new_seed) {
   rndeng->seed(new_seed);

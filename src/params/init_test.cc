@@ -94,12 +94,12 @@ TEST(Options, AMistakeInTheEnvironmentNamesTheVariable) {
   {
     const Variable seed("DYNET_SEED", "seven");
     EXPECT_EQ(
-        testing::text_of_error<ValueError>([] { parsed({}); }),
+        testing::text_of_error<errors::ValueError>([] { parsed({}); }),
         "DYNET_SEED in the environment stands for --dynet-seed: the value is 'seven'; want an "
         "unsigned integer");
   }
   const Variable decay("DYNET_WEIGHT_DECAY", "2");
-  EXPECT_EQ(testing::text_of_error<ValueError>([] {
+  EXPECT_EQ(testing::text_of_error<errors::ValueError>([] {
               parsed({"--dynet-weight-decay=0.5"});
             }).substr(0, 57),
             "DYNET_WEIGHT_DECAY in the environment stands for --dynet-");
@@ -173,14 +173,14 @@ TEST(Options, OtherNamesAreLeftForTheProgram) {
 TEST(Options, GpusAreRefusedWithTheReason) {
   const std::string reason = "; want 0: this library has no CUDA";
   for (const char* wanted : {"1", "-1", "x", "00"}) {
-    EXPECT_EQ(testing::text_of_error<ValueError>([&] { parsed({"--dynet-gpus", wanted}); }),
+    EXPECT_EQ(testing::text_of_error<errors::ValueError>([&] { parsed({"--dynet-gpus", wanted}); }),
               std::string("--dynet-gpus: the value is '") + wanted + "'" + reason);
   }
   Arguments a({"program", "--dynet-gpus=0", "x"});
   extract_dynet_params(a.argc, a.argv);
   EXPECT_EQ(a.rest(), (std::vector<std::string>{"program", "x"}));
   const Variable gpus("DYNET_GPUS", "2");
-  EXPECT_EQ(testing::text_of_error<ValueError>([] { parsed({}); }),
+  EXPECT_EQ(testing::text_of_error<errors::ValueError>([] { parsed({}); }),
             "DYNET_GPUS in the environment stands for --dynet-gpus: the value is '2'" + reason);
 }
 
@@ -215,7 +215,7 @@ TEST(Options, MalformedValuesChangeNothing) {
   for (std::vector<std::string> words : bad) {
     words.insert(words.begin(), "program");
     Arguments a(words);
-    EXPECT_THROW(extract_dynet_params(a.argc, a.argv), ValueError) << words[1];
+    EXPECT_THROW(extract_dynet_params(a.argc, a.argv), errors::ValueError) << words[1];
     EXPECT_EQ(a.rest(), words);
   }
 }
@@ -237,7 +237,7 @@ TEST_F(InitTest, NothingNeedsToBeInitialized) {
 }
 
 TEST_F(InitTest, AnAddedDeviceCanBeTheDefault) {
-  EXPECT_THROW(parsed({"--dynet-devices", "FAR:1"}), ValueError);
+  EXPECT_THROW(parsed({"--dynet-devices", "FAR:1"}), errors::ValueError);
   testing::add_far_devices();
   DynetParams p = parsed({"--dynet-devices", "CPU,FAR:1"});
   EXPECT_TRUE(p.cpu_requested);
@@ -315,19 +315,19 @@ TEST_F(InitTest, ParametersAreSharedWhereThatWasAsked) {
   EXPECT_FALSE(is_shared(params::Reach::kWorkers));
   EXPECT_TRUE(parsed({"--dynet-shared-parameters", "1"}).shared_parameters);
   EXPECT_FALSE(parsed({"--dynet-shared_parameters=0"}).shared_parameters);
-  EXPECT_THROW(parsed({"--dynet-shared-parameters=yes"}), ValueError);
+  EXPECT_THROW(parsed({"--dynet-shared-parameters=yes"}), errors::ValueError);
 }
 
 TEST_F(InitTest, WhatThisLibraryDoesNotDoIsAnError) {
   DynetParams gpus;
   gpus.requested_gpus = 1;
-  EXPECT_THROW(initialize(gpus), ValueError);
+  EXPECT_THROW(initialize(gpus), errors::ValueError);
   DynetParams flag;
   flag.ngpus_requested = true;
-  EXPECT_THROW(initialize(flag), ValueError);
+  EXPECT_THROW(initialize(flag), errors::ValueError);
   DynetParams mask;
   mask.gpu_mask = {0, 1};
-  EXPECT_THROW(initialize(mask), ValueError);
+  EXPECT_THROW(initialize(mask), errors::ValueError);
   mask.gpu_mask = {0, 0};
   EXPECT_NO_THROW(initialize(mask));
 }
@@ -370,11 +370,11 @@ TEST_F(InitTest, Precision) {
     try {
       set_float32_matmul_precision(word);
       FAIL() << word << " was taken, and changes nothing";
-    } catch (const ValueError& e) {
+    } catch (const errors::ValueError& e) {
       EXPECT_NE(std::string(e.what()).find("would change nothing"), std::string::npos) << e.what();
     }
   }
-  EXPECT_THROW(set_float32_matmul_precision("full"), ValueError);
+  EXPECT_THROW(set_float32_matmul_precision("full"), errors::ValueError);
   EXPECT_EQ(get_float32_matmul_precision(), "highest");
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 [[noreturn]] void bad(const std::string& option, const std::string& value,
                       const std::string& wanted) {
-  throw ValueError("--dynet-" + option + ": the value is '" + value + "'; want " + wanted);
+  throw errors::ValueError("--dynet-" + option + ": the value is '" + value + "'; want " + wanted);
 }
 
 template <class T>
@@ -192,9 +192,9 @@ DynetParams from_environment() {
     try {
       option.read(p, value);
       params::check(p);
-    } catch (const ValueError& error) {
-      throw ValueError(util::option_variable(option.text.name) + " in the environment stands for " +
-                       error.what());
+    } catch (const errors::ValueError& error) {
+      throw errors::ValueError(util::option_variable(option.text.name) +
+                               " in the environment stands for " + error.what());
     }
   }
   p.ids_requested = false;
@@ -224,7 +224,7 @@ DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters
     } else if (has_next) {
       option->read(p, argv[++i]);
     } else {
-      throw ValueError(argument + ": the value is missing");
+      throw errors::ValueError(argument + ": the value is missing");
     }
   }
   params::check(p);
@@ -286,7 +286,7 @@ void check(const DynetParams& p) {
   const bool wants_gpu =
       std::any_of(p.gpu_mask.begin(), p.gpu_mask.end(), [](int n) { return n != 0; });
   if (p.ngpus_requested || p.requested_gpus > 0 || wants_gpu) {
-    throw ValueError("initialize: the parameters ask for a GPU; this library has no CUDA");
+    throw errors::ValueError("initialize: the parameters ask for a GPU; this library has no CUDA");
   }
 }
 

@@ -17,8 +17,8 @@ ParameterInit::~ParameterInit() = default;
 
 ParameterInitNormal::ParameterInitNormal(float m, float v) : mean_(m), variance_(v) {
   if (!(v >= 0.0F)) {
-    throw DomainError("ParameterInitNormal: the variance is " + util::text_of(v) +
-                      "; want 0 or more");
+    throw errors::DomainError("ParameterInitNormal: the variance is " + util::text_of(v) +
+                              "; want 0 or more");
   }
 }
 void ParameterInitNormal::initialize_params(Tensor& values) const {
@@ -28,8 +28,8 @@ void ParameterInitNormal::initialize_params(Tensor& values) const {
 ParameterInitUniform::ParameterInitUniform(float scale) : ParameterInitUniform(-scale, scale) {}
 ParameterInitUniform::ParameterInitUniform(float l, float r) : left_(l), right_(r) {
   if (!(l < r)) {
-    throw DomainError("ParameterInitUniform: the interval [" + util::text_of(l) + ", " +
-                      util::text_of(r) + ") is empty");
+    throw errors::DomainError("ParameterInitUniform: the interval [" + util::text_of(l) + ", " +
+                              util::text_of(r) + ") is empty");
   }
 }
 void ParameterInitUniform::initialize_params(Tensor& values) const {
@@ -73,10 +73,11 @@ void ParameterInitSaxe::initialize_params(Tensor& values) const {
 void ParameterInitFromFile::initialize_params(Tensor& values) const {
   std::ifstream in(filename_);
   if (!in) {
-    throw IoError("ParameterInitFromFile: cannot open '" + filename_ + "'");
+    throw errors::IoError("ParameterInitFromFile: cannot open '" + filename_ + "'");
   }
   if (const std::string what = util::foreign_file(in); !what.empty()) {
-    throw IoError("ParameterInitFromFile: '" + filename_ + "' has no numbers as text: " + what);
+    throw errors::IoError("ParameterInitFromFile: '" + filename_ +
+                          "' has no numbers as text: " + what);
   }
   std::vector<float> numbers;
   std::string word;
@@ -90,26 +91,28 @@ void ParameterInitFromFile::initialize_params(Tensor& values) const {
       used = 0;
     }
     if (used != word.size()) {
-      throw IoError("ParameterInitFromFile: '" + filename_ + "': entry " +
-                    std::to_string(numbers.size()) + " is '" + word + "', not a number");
+      throw errors::IoError("ParameterInitFromFile: '" + filename_ + "': entry " +
+                            std::to_string(numbers.size()) + " is '" + word + "', not a number");
     }
   }
   if (static_cast<std::int64_t>(numbers.size()) != values.d.elements()) {
-    throw IoError("ParameterInitFromFile: '" + filename_ + "' has " +
-                  std::to_string(numbers.size()) + " numbers; want " +
-                  std::to_string(values.d.elements()) + " for " + to_string(values.d));
+    throw errors::IoError("ParameterInitFromFile: '" + filename_ + "' has " +
+                          std::to_string(numbers.size()) + " numbers; want " +
+                          std::to_string(values.d.elements()) + " for " + to_string(values.d));
   }
   TensorTools::set_elements(values, numbers);
 }
 
 void ParameterInitFromVector::initialize_params(Tensor& values) const {
   if (has_dim_ && dim_ != values.d) {
-    throw ShapeError("ParameterInitFromVector: the numbers are " + to_string(dim_) +
-                     " and the parameter is " + to_string(values.d) + "; want equal shapes");
+    throw errors::ShapeError("ParameterInitFromVector: the numbers are " + to_string(dim_) +
+                             " and the parameter is " + to_string(values.d) +
+                             "; want equal shapes");
   }
   if (static_cast<std::int64_t>(values_.size()) != values.d.elements()) {
-    throw SizeError("ParameterInitFromVector: " + std::to_string(values_.size()) + " numbers for " +
-                    to_string(values.d) + "; want " + std::to_string(values.d.elements()));
+    throw errors::SizeError("ParameterInitFromVector: " + std::to_string(values_.size()) +
+                            " numbers for " + to_string(values.d) + "; want " +
+                            std::to_string(values.d.elements()));
   }
   TensorTools::set_elements(values, values_);
 }

@@ -99,13 +99,13 @@ TEST(ParameterInit, RefusesWhatDoesNotFit) {
   EXPECT_THROW(ParameterInitNormal(0.0F, -1.0F), std::domain_error);
   EXPECT_THROW(values_of({2, 3}, ParameterInitIdentity()), std::runtime_error);
   EXPECT_THROW(values_of({2, 3}, ParameterInitSaxe()), std::runtime_error);
-  EXPECT_THROW(values_of({2}, ParameterInitFromVector({1, 2, 3})), SizeError);
-  EXPECT_THROW(values_of({4}, ParameterInitFromVector({1, 2, 3})), SizeError);
+  EXPECT_THROW(values_of({2}, ParameterInitFromVector({1, 2, 3})), errors::SizeError);
+  EXPECT_THROW(values_of({4}, ParameterInitFromVector({1, 2, 3})), errors::SizeError);
 }
 
 TEST(ParameterInit, AFailedOneLeavesTheCollectionAsItWas) {
   ParameterCollection model;
-  EXPECT_THROW(model.add_parameters({2, 3}, ParameterInitIdentity(), "w"), UsageError);
+  EXPECT_THROW(model.add_parameters({2, 3}, ParameterInitIdentity(), "w"), errors::UsageError);
   EXPECT_EQ(model.size(), 0U);
   EXPECT_EQ(model.add_parameters({2}, "w").get_fullname(), "/w");
 }
@@ -117,12 +117,12 @@ TEST(ParameterInit, FromFile) {
   write("1 2.5\n-3e-1\t4\n");
   EXPECT_EQ(values_of({2, 2}, ParameterInitFromFile(name)),
             (std::vector<float>{1, 2.5F, -0.3F, 4}));
-  EXPECT_THROW(values_of({3}, ParameterInitFromFile(name)), IoError);
-  EXPECT_THROW(values_of({5}, ParameterInitFromFile(name)), IoError);
+  EXPECT_THROW(values_of({3}, ParameterInitFromFile(name)), errors::IoError);
+  EXPECT_THROW(values_of({5}, ParameterInitFromFile(name)), errors::IoError);
   write("1 2x");
-  EXPECT_THROW(values_of({2}, ParameterInitFromFile(name)), IoError);
+  EXPECT_THROW(values_of({2}, ParameterInitFromFile(name)), errors::IoError);
   std::remove(name.c_str());
-  EXPECT_THROW(values_of({2}, ParameterInitFromFile(name)), IoError);
+  EXPECT_THROW(values_of({2}, ParameterInitFromFile(name)), errors::IoError);
 }
 
 TEST(ParameterInit, DoubleDeviceGetsTheSameNumbers) {

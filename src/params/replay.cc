@@ -74,7 +74,7 @@ ParameterCollection find_subcollection(const ParameterCollection& root,
   }
   if (fullname.size() < 3 || fullname.front() != '/' || fullname.back() != '/' ||
       fullname.find("//") != std::string::npos) {
-    throw UsageError("find_subcollection: '" + fullname + "'; want a name such as '/a/b/'");
+    throw errors::UsageError("find_subcollection: '" + fullname + "'; want a name such as '/a/b/'");
   }
   if (const auto living = ModelAccess::living_part(root_of(root), fullname)) {
     count_names(*living);
@@ -143,7 +143,7 @@ ParameterCollection ModelAccess::replay(const ParameterCollection& root,
                                         const Uses& sub_names) {
   ParameterCollection found = find_subcollection(root, fullname);
   if (state(found).replayed != nullptr) {
-    throw UsageError("Replay: another one is on in '" + fullname + "'");
+    throw errors::UsageError("Replay: another one is on in '" + fullname + "'");
   }
   auto replayed = std::make_unique<Replayed>(Replayed{names, sub_names, {}, {}, &all});
   for (const auto& storage : parameters(found)) {

@@ -55,12 +55,12 @@ TEST(Replay, WhatIsNotThereOrHasAnotherShapeIsAnError) {
   const Made made(root);
   {
     const Replay replay(root, "/", {}, {{"made", 3}});
-    EXPECT_THROW(Made(replay.collection()), UsageError);
+    EXPECT_THROW(Made(replay.collection()), errors::UsageError);
   }
   const Replay replay(root, "/made/", {}, {});
   ParameterCollection own = replay.collection();
-  EXPECT_THROW(own.add_parameters({2, 4}), UsageError);
-  EXPECT_THROW(own.add_lookup_parameters(5, {2}), UsageError);
+  EXPECT_THROW(own.add_parameters({2, 4}), errors::UsageError);
+  EXPECT_THROW(own.add_lookup_parameters(5, {2}), errors::UsageError);
   EXPECT_EQ(own.add_parameters({2, 3}).p, made.w.p);
 }
 
@@ -97,7 +97,7 @@ TEST(Replay, NeedsTheNamesOfALogAlone) {
   EXPECT_EQ(before.subcollections, (std::map<std::string, unsigned>{{"made", 1}}));
   {
     const Replay replay(root, "/", before.parameters, before.subcollections);
-    EXPECT_THROW(Replay(root, "/", {}, {}), UsageError);  // one at a time
+    EXPECT_THROW(Replay(root, "/", {}, {}), errors::UsageError);  // one at a time
     const NameLog log(replay.collection());
     EXPECT_EQ(Made(replay.collection()).beside.p, second.beside.p);
     EXPECT_EQ(log.before().parameters, before.parameters);
@@ -164,7 +164,7 @@ TEST(FindSubcollection, AnEmptyOneHasItsName) {
   EXPECT_EQ(found.add_parameters({1}, "a").get_fullname(), "/other/below/a");
   EXPECT_EQ(root.add_subcollection("other").get_fullname(), "/other_1/");
   for (const char* const wrong : {"", "//", "/a", "a/", "/a//b/"}) {
-    EXPECT_THROW(static_cast<void>(find_subcollection(root, wrong)), UsageError) << wrong;
+    EXPECT_THROW(static_cast<void>(find_subcollection(root, wrong)), errors::UsageError) << wrong;
   }
   EXPECT_EQ(all_of(root).size(), 1U);
 }

@@ -113,9 +113,10 @@ void StorageState::catch_up() {
     return;
   }
   if (usage->users() > 0) {  // an update itself may do it
-    throw GraphError("values of " + storage->name +
-                     ": rows have to catch up on exact updates first, and a graph of the model is "
-                     "running");
+    throw errors::GraphError(
+        "values of " + storage->name +
+        ": rows have to catch up on exact updates first, and a graph of the model is "
+        "running");
   }
   missed->catch_up();
 }
@@ -246,8 +247,9 @@ bool LookupGradientLock::begin_row(unsigned index) {
 
 void LookupGradientLock::add_row(unsigned index, const void* gradient) {
   if (index >= state_.stamps.size()) {
-    throw IndexError("lookup " + state_.storage->name + ": gradient of row " +
-                     std::to_string(index) + "; there are " + std::to_string(state_.stamps.size()));
+    throw errors::IndexError("lookup " + state_.storage->name + ": gradient of row " +
+                             std::to_string(index) + "; there are " +
+                             std::to_string(state_.stamps.size()));
   }
   const bool is_stored = begin_row(index);
   state_.kernels.add_scaled(1.0, gradient, state_.gradient_row(index), state_.row_elements(),
@@ -321,7 +323,7 @@ void Usage::end_update() { word_.store(pack(util::fork_count(), 0), std::memory_
 
 RunScope::RunScope(Usage& usage) : usage_(usage) {
   if (!usage_.begin_run(process_)) {
-    throw GraphError(
+    throw errors::GraphError(
         "a graph was run while its model is being updated; update() needs the model for itself");
   }
 }
@@ -329,10 +331,10 @@ RunScope::RunScope(Usage& usage) : usage_(usage) {
 UpdateScope::UpdateScope(Usage& usage, const char* action) : usage_(usage) {
   const int users = usage_.begin_update();
   if (users != 0) {
-    throw GraphError(std::string(action) +
-                     (users > 0 ? ": a graph of this model is running in another thread"
-                                : ": the model is being updated in another thread") +
-                     "; nothing was changed");
+    throw errors::GraphError(std::string(action) +
+                             (users > 0 ? ": a graph of this model is running in another thread"
+                                        : ": the model is being updated in another thread") +
+                             "; nothing was changed");
   }
 }
 

@@ -11,8 +11,8 @@ using detail::StorageState;
 
 void require_size(const char* what, const std::string& name, std::size_t have, std::int64_t want) {
   if (static_cast<std::int64_t>(have) != want) {
-    throw SizeError(std::string(what) + ": " + std::to_string(have) + " values for " + name +
-                    "; want " + std::to_string(want));
+    throw errors::SizeError(std::string(what) + ": " + std::to_string(have) + " values for " +
+                            name + "; want " + std::to_string(want));
   }
 }
 void scale_values(StorageState& s, float a) {
@@ -45,8 +45,8 @@ void forget(StorageState& s) {
 void copy_values(StorageState& to, const Tensor& target, const Tensor& from,
                  const std::string& name) {
   if (target.d != from.d) {
-    throw ShapeError("copy to " + name + ": it is " + to_string(target.d) + " and the other is " +
-                     to_string(from.d));
+    throw errors::ShapeError("copy to " + name + ": it is " + to_string(target.d) +
+                             " and the other is " + to_string(from.d));
   }
   Tensor view = target;
   to.before_change("copy");
@@ -150,8 +150,8 @@ void LookupParameterStorage::g_squared_l2norm(float* sqnorm) const {
 }
 void LookupParameterStorage::initialize(unsigned index, const std::vector<float>& val) {
   if (index >= rows_) {
-    throw IndexError("initialize: row " + std::to_string(index) + " of " + name + "; there are " +
-                     std::to_string(rows_));
+    throw errors::IndexError("initialize: row " + std::to_string(index) + " of " + name +
+                             "; there are " + std::to_string(rows_));
   }
   require_size("initialize", name, val.size(), state_->row_elements());
   state_->catch_up();
@@ -183,8 +183,8 @@ void LookupParameterStorage::accumulate_grads(unsigned n, const unsigned* ids_ho
                                               const unsigned* /*ids_dev*/, float* g) {
   for (unsigned i = 0; i < n; ++i) {
     if (ids_host[i] >= rows_) {
-      throw IndexError("accumulate_grads: row " + std::to_string(ids_host[i]) + " of " + name +
-                       "; there are " + std::to_string(rows_));
+      throw errors::IndexError("accumulate_grads: row " + std::to_string(ids_host[i]) + " of " +
+                               name + "; there are " + std::to_string(rows_));
     }
   }
   params::LookupGradientLock lock(*this);

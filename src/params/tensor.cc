@@ -29,8 +29,8 @@ Tensor Tensor::batch_elem(unsigned b) const {
     return *this;
   }
   if (b >= d.bd) {
-    throw UsageError("Tensor::batch_elem(" + std::to_string(b) + ") of " + to_string(d) +
-                     ": there is no such example");
+    throw errors::UsageError("Tensor::batch_elem(" + std::to_string(b) + ") of " + to_string(d) +
+                             ": there is no such example");
   }
   return {d.single_batch(), at(b), device, mem_pool};
 }
@@ -46,7 +46,8 @@ std::vector<Tensor> Tensor::batch_elems() const {
 
 std::ostream& operator<<(std::ostream& os, const Tensor& t) {
   if (t.d.bd != 1 || t.d.nd > 2) {
-    throw ShapeError("printing a tensor " + to_string(t.d) + ": want a matrix without a batch");
+    throw errors::ShapeError("printing a tensor " + to_string(t.d) +
+                             ": want a matrix without a batch");
   }
   const std::int64_t rows = t.d.rows();
   const std::int64_t cols = t.d.cols();
@@ -65,7 +66,7 @@ std::ostream& operator<<(std::ostream& os, const Tensor& t) {
 
 real as_scalar(const Tensor& t) {
   if (t.d.elements() != 1) {
-    throw UsageError("as_scalar of " + to_string(t.d) + ": want one element");
+    throw errors::UsageError("as_scalar of " + to_string(t.d) + ": want one element");
   }
   return params::visit(t, [](const auto* x, std::int64_t) { return static_cast<real>(x[0]); });
 }
@@ -86,16 +87,18 @@ std::vector<real> as_scale_vector(const Tensor& v, float a) {
   return all;
 }
 
+template <int>
 std::vector<double> as_double_vector(const Tensor& t) {
   return params::visit(t,
                        [](const auto* x, std::int64_t n) { return std::vector<double>(x, x + n); });
 }
+template std::vector<double> as_double_vector<>(const Tensor& t);
 
 real rand01() { return std::uniform_real_distribution<real>(0.0F, 1.0F)(*rndeng); }
 
 int rand0n(int n) {
   if (n <= 0) {
-    throw UsageError("rand0n(" + std::to_string(n) + "): want a positive number");
+    throw errors::UsageError("rand0n(" + std::to_string(n) + "): want a positive number");
   }
   // rand01() rounds up to 1 once in a while
   return std::min(static_cast<int>(static_cast<double>(rand01()) * n), n - 1);
@@ -107,8 +110,8 @@ namespace params {
 
 unsigned square_order(const Tensor& t, const char* operation) {
   if (t.d.nd != 2 || t.d.d[0] != t.d.d[1] || t.d.bd != 1) {
-    throw UsageError(std::string(operation) + " of " + to_string(t.d) +
-                     ": want a square matrix {n,n}");
+    throw errors::UsageError(std::string(operation) + " of " + to_string(t.d) +
+                             ": want a square matrix {n,n}");
   }
   return t.d.d[0];
 }

@@ -47,10 +47,10 @@ TEST_P(TensorTest, ReadsBackWhatWasSet) {
   EXPECT_EQ(as_scale_vector(t, 2.0F), (std::vector<float>{2, 4, 6, 8, 10, 12}));
   EXPECT_EQ(TensorTools::access_element(t, 3), 4.0F);
   EXPECT_EQ(TensorTools::access_element(t, Dim({1, 2})), 6.0F);
-  EXPECT_THROW((void)TensorTools::access_element(t, 6), IndexError);
-  EXPECT_THROW((void)TensorTools::access_element(t, -1), IndexError);
-  EXPECT_THROW((void)TensorTools::access_element(t, Dim({2, 0})), IndexError);
-  EXPECT_THROW(TensorTools::set_elements(t, std::vector<float>(5)), SizeError);
+  EXPECT_THROW((void)TensorTools::access_element(t, 6), errors::IndexError);
+  EXPECT_THROW((void)TensorTools::access_element(t, -1), errors::IndexError);
+  EXPECT_THROW((void)TensorTools::access_element(t, Dim({2, 0})), errors::IndexError);
+  EXPECT_THROW(TensorTools::set_elements(t, std::vector<float>(5)), errors::SizeError);
   EXPECT_EQ(as_vector(t), values);
   const Tensor part(Dim({2}), t.v, t.device, t.mem_pool);
   TensorTools::set_elements(part, {1, 2, 7, 8});  // as in 2.1: the first ones, and no others
@@ -69,7 +69,7 @@ TEST_P(TensorTest, BatchesAreViews) {
   EXPECT_EQ(as_vector(all[2]), (std::vector<float>{5, 6}));
   EXPECT_EQ(as_vector(Tensor({2}, const_cast<float*>(t.batch_ptr(4)), t.device, t.mem_pool)),
             (std::vector<float>{3, 4}));
-  EXPECT_THROW((void)t.batch_elem(3), UsageError);
+  EXPECT_THROW((void)t.batch_elem(3), errors::UsageError);
   const Tensor single = make({2}, {1, 2});
   EXPECT_EQ(as_vector(single.batch_elem(9)), (std::vector<float>{1, 2}));
 }
@@ -95,8 +95,8 @@ TEST_P(TensorTest, ToolsChangeInPlace) {
   TensorTools::zero(other);
   EXPECT_EQ(as_vector(other), std::vector<float>(4));
   Tensor five = make({5});
-  EXPECT_THROW(TensorTools::copy_elements(five, t), ShapeError);
-  EXPECT_THROW(TensorTools::accumulate(five, t), ShapeError);
+  EXPECT_THROW(TensorTools::copy_elements(five, t), errors::ShapeError);
+  EXPECT_THROW(TensorTools::accumulate(five, t), errors::ShapeError);
   EXPECT_THROW(TensorTools::identity(five), std::runtime_error);
   TensorTools::set_elements(t, {0, 0.4F, 0.6F, 0.99F});
   TensorTools::uniform_to_bernoulli(t, 0.5F);
@@ -118,9 +118,9 @@ TEST_P(TensorTest, PositionsOfTheLargest) {
   EXPECT_EQ(as_vector(numbers), (std::vector<float>{4, 5, 4, 3, -1, -1, -3, -1}));
   EXPECT_EQ(as_vector(positions), (Indices{1, 0, 2, 2, 0, 1, 1, 2}));
   EXPECT_THROW((void)TensorTools::argmax(t, 0, 2), std::runtime_error);
-  EXPECT_THROW((void)TensorTools::argmax(t, 2), ShapeError);
-  EXPECT_THROW((void)TensorTools::topk(t, 1, 4), ShapeError);
-  EXPECT_THROW((void)TensorTools::topk(t, 1, 0), ShapeError);
+  EXPECT_THROW((void)TensorTools::argmax(t, 2), errors::ShapeError);
+  EXPECT_THROW((void)TensorTools::topk(t, 1, 4), errors::ShapeError);
+  EXPECT_THROW((void)TensorTools::topk(t, 1, 0), errors::ShapeError);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(as_vector(TensorTools::argmax(make({3}, {1, nan, 2}))), (Indices{1}));
   const float inf = std::numeric_limits<float>::infinity();
@@ -152,7 +152,7 @@ TEST_P(TensorTest, LogsOfSumsOfExponentials) {
   const std::vector<float> logs = as_vector(z);
   EXPECT_NEAR(logs[0], std::log(3.0), tolerance::kThreeRoundings);
   EXPECT_NEAR(logs[1], 100 + std::log(3.0), 100 * tolerance::kThreeRoundings);
-  EXPECT_THROW(TensorTools::logsumexp(t, m, z, 0), ShapeError);
+  EXPECT_THROW(TensorTools::logsumexp(t, m, z, 0), errors::ShapeError);
 }
 
 TEST_P(TensorTest, FindsNumbersThatAreNot) {
@@ -187,9 +187,9 @@ TEST_P(TensorTest, DrawsAreThoseOfTheStandardLibraryInMemoryOrder) {
   for (const float x : as_vector(t)) {
     EXPECT_EQ(x, bernoulli(engine) ? 4.0F : 0.0F);
   }
-  EXPECT_THROW(TensorTools::randomize_bernoulli(t, 1.5F), DomainError);
-  EXPECT_THROW(TensorTools::randomize_normal(t, 0, -1), DomainError);
-  EXPECT_THROW(TensorTools::randomize_uniform(t, 1, 0), DomainError);
+  EXPECT_THROW(TensorTools::randomize_bernoulli(t, 1.5F), errors::DomainError);
+  EXPECT_THROW(TensorTools::randomize_normal(t, 0, -1), errors::DomainError);
+  EXPECT_THROW(TensorTools::randomize_uniform(t, 1, 0), errors::DomainError);
 }
 
 TEST_P(TensorTest, OrthonormalMatrices) {
@@ -209,7 +209,7 @@ TEST_P(TensorTest, OrthonormalMatrices) {
     }
   }
   Tensor row = make({2, 3});
-  EXPECT_THROW(TensorTools::randomize_orthonormal(row), UsageError);
+  EXPECT_THROW(TensorTools::randomize_orthonormal(row), errors::UsageError);
 }
 
 TEST(Random, StaysInRange) {
@@ -244,7 +244,7 @@ TEST(Buffer, StartsOn64BytesAndIsZero) {
       ASSERT_EQ(reinterpret_cast<float*>(m.data())[i], 0.0F);
     }
   }
-  EXPECT_THROW(params::Buffer(in_double, std::int64_t{1} << 60, "test"), SizeError);
+  EXPECT_THROW(params::Buffer(in_double, std::int64_t{1} << 60, "test"), errors::SizeError);
   EXPECT_THROW(params::Buffer(cpu, std::int64_t{1} << 59, "test"), out_of_memory);
 }
 
@@ -255,7 +255,7 @@ TEST(Devices, AreFoundByName) {
   EXPECT_FALSE(manager.get_global_device("CPU")->is_double());
   EXPECT_TRUE(manager.get_global_device("CPU:double")->is_double());
   EXPECT_THROW((void)manager.get_global_device("GPU:0"), std::runtime_error);
-  EXPECT_THROW((void)manager.get(manager.num_devices()), IndexError);
+  EXPECT_THROW((void)manager.get(manager.num_devices()), errors::IndexError);
 }
 
 }  // namespace

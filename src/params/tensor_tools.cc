@@ -45,14 +45,16 @@ void fill_with(const Tensor& t, Draw draw) {
 }
 void require_same_size(const char* operation, const Tensor& a, const Tensor& b) {
   if (a.d.elements() != b.d.elements()) {
-    throw ShapeError(std::string(operation) + ": the target is " + to_string(a.d) +
-                     " and the source is " + to_string(b.d) + "; want equal numbers of elements");
+    throw errors::ShapeError(std::string(operation) + ": the target is " + to_string(a.d) +
+                             " and the source is " + to_string(b.d) +
+                             "; want equal numbers of elements");
   }
 }
 std::int64_t checked_index(const char* operation, const Tensor& t, std::int64_t index) {
   if (index < 0 || index >= t.d.elements()) {
-    throw IndexError(std::string(operation) + ": element " + std::to_string(index) + " of " +
-                     to_string(t.d) + ", which has " + std::to_string(t.d.elements()));
+    throw errors::IndexError(std::string(operation) + ": element " + std::to_string(index) +
+                             " of " + to_string(t.d) + ", which has " +
+                             std::to_string(t.d.elements()));
   }
   return index;
 }
@@ -110,15 +112,16 @@ void TensorTools::identity(Tensor& val) {
 
 void TensorTools::randomize_bernoulli(Tensor& val, real p, real scale) {
   if (!(p >= 0.0F && p <= 1.0F)) {
-    throw DomainError("randomize_bernoulli: p is " + util::text_of(p) + "; want 0 <= p <= 1");
+    throw errors::DomainError("randomize_bernoulli: p is " + util::text_of(p) +
+                              "; want 0 <= p <= 1");
   }
   std::bernoulli_distribution draw(static_cast<double>(p));
   params::draw_repeatably([&] { fill_with(val, [&] { return draw(*rndeng) ? scale : 0.0F; }); });
 }
 void TensorTools::randomize_normal(Tensor& val, real mean, real stddev) {
   if (!(stddev >= 0.0F)) {
-    throw DomainError("randomize_normal: the deviation is " + util::text_of(stddev) +
-                      "; want 0 or more");
+    throw errors::DomainError("randomize_normal: the deviation is " + util::text_of(stddev) +
+                              "; want 0 or more");
   }
   if (stddev == 0.0F) {
     return constant(val, mean);
@@ -128,8 +131,8 @@ void TensorTools::randomize_normal(Tensor& val, real mean, real stddev) {
 }
 void TensorTools::randomize_uniform(Tensor& val, real left, real right) {
   if (!(left <= right)) {
-    throw DomainError("randomize_uniform: the interval is [" + util::text_of(left) + ", " +
-                      util::text_of(right) + ")");
+    throw errors::DomainError("randomize_uniform: the interval is [" + util::text_of(left) + ", " +
+                              util::text_of(right) + ")");
   }
   std::uniform_real_distribution<real> draw(left, right);
   params::draw_repeatably([&] { fill_with(val, [&] { return draw(*rndeng); }); });
@@ -195,7 +198,8 @@ float TensorTools::access_element(const Tensor& v, const Dim& index) {
   for (unsigned i = 0; i < std::max(index.nd, v.d.nd); ++i) {
     const unsigned at = i < index.nd ? index.d[i] : 0;
     if (at >= v.d[i]) {
-      throw IndexError("access_element: position " + to_string(index) + " in " + to_string(v.d));
+      throw errors::IndexError("access_element: position " + to_string(index) + " in " +
+                               to_string(v.d));
     }
     offset += stride * at;
     stride *= v.d[i];
@@ -213,8 +217,8 @@ void TensorTools::copy_element(const Tensor& l, int lindex, Tensor& r, int rinde
 void TensorTools::set_elements(const Tensor& v, const std::vector<float>& vec) {
   const std::int64_t n = v.d.elements();
   if (static_cast<std::int64_t>(vec.size()) < n) {
-    throw SizeError("set_elements: " + std::to_string(vec.size()) + " numbers for " +
-                    to_string(v.d) + ", which has " + std::to_string(n));
+    throw errors::SizeError("set_elements: " + std::to_string(vec.size()) + " numbers for " +
+                            to_string(v.d) + ", which has " + std::to_string(n));
   }
   if (v.device == nullptr) {
     std::copy_n(vec.begin(), n, v.v);

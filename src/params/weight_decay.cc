@@ -10,8 +10,8 @@ namespace dynet {
 namespace {
 float checked(float lambda) {
   if (!(lambda >= 0.0F && lambda < 1.0F)) {
-    throw DomainError("weight decay: lambda is " + util::text_of(lambda) +
-                      "; want 0 or more and less than 1");
+    throw errors::DomainError("weight decay: lambda is " + util::text_of(lambda) +
+                              "; want 0 or more and less than 1");
   }
   return lambda;
 }

@@ -30,8 +30,8 @@ const PolicyEntry& find_policy(std::string_view name) {
   for (const PolicyEntry& entry : kPolicies) {
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
-  throw ValueError("batching policy \"" + std::string(name) + "\": there is none of this name; " +
-                   "want one of " + known);
+  throw errors::ValueError("batching policy \"" + std::string(name) +
+                           "\": there is none of this name; " + "want one of " + known);
 }
 
 Scheduler::Scheduler() : made_(policies().size()) { choose(kBatching); }

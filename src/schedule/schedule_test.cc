@@ -457,7 +457,7 @@ struct Asked {
   static void check(void* of) {
     auto& self = *static_cast<Asked*>(of);
     if (++self.times == self.stop_at) {
-      throw StateError("stopped");
+      throw errors::StateError("stopped");
     }
   }
 };
@@ -479,7 +479,7 @@ TEST_F(ScheduleTest, IsAskedNowAndThenWhetherToGoOn) {
   const std::size_t groups = plan.groups.size();
   for (const int stop_at : {1, times / 4, times / 2, times - 2}) {
     asked = {stop_at};
-    EXPECT_THROW(schedule(kBatching, all()), StateError) << stop_at;
+    EXPECT_THROW(schedule(kBatching, all()), errors::StateError) << stop_at;
   }
   util::exchange_check(before);
   schedule(kBatching, all());
@@ -496,7 +496,7 @@ TEST_F(ScheduleTest, AnUnknownPolicyIsNamedWithThoseThereAre) {
   try {
     scheduler.choose("agenda");
     FAIL();
-  } catch (const ValueError& e) {
+  } catch (const errors::ValueError& e) {
     EXPECT_EQ(e.what(),
               "batching policy \"agenda\": there is none of this name; want one of " + known);
   }

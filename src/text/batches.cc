@@ -31,7 +31,7 @@ std::uint64_t joined(std::initializer_list<std::uint64_t> numbers) {
 template <class T>
 void shuffle(std::vector<T>& list, std::uint64_t state) {
   if (list.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw SizeError("text: more than 2^32 examples to shuffle; want a smaller window");
+    throw errors::SizeError("text: more than 2^32 examples to shuffle; want a smaller window");
   }
   for (std::size_t i = list.size(); i > 1; --i) {
     const std::uint64_t draw = scrambled(state++) >> 32U;
@@ -45,7 +45,7 @@ constexpr std::uint64_t kOfBatches = 3;
 
 void check_size(const BucketOptions& options) {
   if (options.size == 0) {
-    throw ValueError("text: batches of size 0; want 1 or more");
+    throw errors::ValueError("text: batches of size 0; want 1 or more");
   }
 }
 
@@ -63,18 +63,18 @@ BucketPosition BucketPosition::from_string(const std::string& text) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (i > 0) {
       if (at == end || *at != ' ') {
-        throw ValueError("text::BucketPosition: '" + text + "'; want four numbers");
+        throw errors::ValueError("text::BucketPosition: '" + text + "'; want four numbers");
       }
       ++at;
     }
     const auto [rest, error] = std::from_chars(at, end, numbers[i]);
     if (error != std::errc()) {
-      throw ValueError("text::BucketPosition: '" + text + "'; want four numbers");
+      throw errors::ValueError("text::BucketPosition: '" + text + "'; want four numbers");
     }
     at = rest;
   }
   if (at != end) {
-    throw ValueError("text::BucketPosition: '" + text + "'; want four numbers");
+    throw errors::ValueError("text::BucketPosition: '" + text + "'; want four numbers");
   }
   return {numbers[0], numbers[1], numbers[2], numbers[3]};
 }
@@ -165,8 +165,8 @@ void Buckets::enter(const BucketPosition& position) {
   }
   auto batches = cut_window(lengths, options_, position.epoch, position.window);
   if (position.batch > batches.size()) {
-    throw ValueError("text::Buckets: batch " + std::to_string(position.batch) + " of " +
-                     std::to_string(batches.size()));
+    throw errors::ValueError("text::Buckets: batch " + std::to_string(position.batch) + " of " +
+                             std::to_string(batches.size()));
   }
   for (std::vector<std::size_t>& batch : batches) {
     for (std::size_t& place : batch) {
@@ -193,11 +193,11 @@ bool Buckets::next(std::vector<std::size_t>& batch) {
 
 void Buckets::seek(const BucketPosition& position) {
   if (position.of != position_.of) {
-    throw ValueError("text::Buckets: a position of other options or other examples");
+    throw errors::ValueError("text::Buckets: a position of other options or other examples");
   }
   if (position.window >= windows_) {
-    throw ValueError("text::Buckets: window " + std::to_string(position.window) + " of " +
-                     std::to_string(windows_));
+    throw errors::ValueError("text::Buckets: window " + std::to_string(position.window) + " of " +
+                             std::to_string(windows_));
   }
   enter(position);
 }

@@ -170,7 +170,7 @@ TEST(Buckets, RefusePositionsOfOthers) {
   buckets.next(batch);
   const BucketPosition before = buckets.position();
   const auto refused = [&](const BucketPosition& position) {
-    EXPECT_THROW(buckets.seek(position), ValueError);
+    EXPECT_THROW(buckets.seek(position), errors::ValueError);
     EXPECT_TRUE(buckets.position() == before);
   };
   refused(Buckets(some_lengths(95), options(8, BatchSize::kExamples, 20)).position());
@@ -181,9 +181,9 @@ TEST(Buckets, RefusePositionsOfOthers) {
   refused({0, 0, 4, before.of});
   for (const char* text : {"", "1 2 3", "1 2 3 4 ", "1 2 3 4 5", "1  2 3 4", "-1 2 3 4", "a b c d",
                            "1 2 3 99999999999999999999"}) {
-    EXPECT_THROW(static_cast<void>(BucketPosition::from_string(text)), ValueError) << text;
+    EXPECT_THROW(static_cast<void>(BucketPosition::from_string(text)), errors::ValueError) << text;
   }
-  EXPECT_THROW(Buckets({1}, options(0, BatchSize::kExamples, 20)), ValueError);
+  EXPECT_THROW(Buckets({1}, options(0, BatchSize::kExamples, 20)), errors::ValueError);
 }
 
 /// A stream over lines of 1 to 9 words, whose first word is its number.
@@ -247,11 +247,12 @@ TEST(BucketStream, GoesOnAtAPosition) {
   expect_resumes<BucketStream<Words>, std::vector<Words>>(a, b, 130);
   BucketPosition beyond = a.position();
   beyond.window = 6;
-  EXPECT_THROW(b.seek(beyond), ValueError);
+  EXPECT_THROW(b.seek(beyond), errors::ValueError);
   beyond.window = 0;
   beyond.batch = 99;
-  EXPECT_THROW(b.seek(beyond), ValueError);
-  EXPECT_THROW(static_cast<void>(corpus.stream(options(1, BatchSize::kExamples, 0))), ValueError);
+  EXPECT_THROW(b.seek(beyond), errors::ValueError);
+  EXPECT_THROW(static_cast<void>(corpus.stream(options(1, BatchSize::kExamples, 0))),
+               errors::ValueError);
 }
 
 /// Throws once, at the fifth example.
@@ -259,7 +260,7 @@ struct Stumbling {
   std::shared_ptr<int> at;
   bool next(int& number) {
     if (++*at == 5) {
-      throw IoError("stumbled");
+      throw errors::IoError("stumbled");
     }
     number = *at;
     return *at < 9;
@@ -272,7 +273,7 @@ TEST(BucketStream, GoesOnAfterAnErrorOfItsSource) {
   BucketStream<int> stream([] { return Stumbling{std::make_shared<int>(0)}; },
                            [](int number) { return static_cast<std::size_t>(number); }, all);
   std::vector<int> batch{42};
-  EXPECT_THROW(stream.next(batch), IoError);
+  EXPECT_THROW(stream.next(batch), errors::IoError);
   EXPECT_EQ(batch, (std::vector<int>{42}));
   EXPECT_TRUE(stream.next(batch));
   EXPECT_EQ(batch, (std::vector<int>{1, 2, 3, 4, 6, 7, 8}));
@@ -287,7 +288,7 @@ TEST(BucketStream, GoesOnAfterASeekThatItsSourceEnds) {
   second.window = 1;
   second.batch = 1;
   // Reads 1 and 2, then 3 and 4, and, to know whether there is more, the one that throws.
-  EXPECT_THROW(stream.seek(second), IoError);
+  EXPECT_THROW(stream.seek(second), errors::IoError);
   std::vector<int> batch;
   std::vector<int> rest;
   while (stream.next(batch)) {
@@ -295,7 +296,7 @@ TEST(BucketStream, GoesOnAfterASeekThatItsSourceEnds) {
   }
   EXPECT_EQ(rest.back(), 8);
   second.window = std::numeric_limits<std::uint64_t>::max();
-  EXPECT_THROW(stream.seek(second), ValueError);
+  EXPECT_THROW(stream.seek(second), errors::ValueError);
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ void BigramCounts::add(const Words& sentence) {
   unsigned before = kNone;
   for (const std::string& word : sentence) {
     if (words_.size() == kNone) {
-      throw SizeError("text::BigramCounts: more words than can be counted");
+      throw errors::SizeError("text::BigramCounts: more words than can be counted");
     }
     const auto [entry, is_new] = places_.emplace(word, static_cast<unsigned>(words_.size()));
     if (is_new) {
@@ -161,11 +161,12 @@ void BigramCounts::replace_rare(std::uint64_t least, const std::string& unknown)
 
 void check_cluster_count(const char* function, const BigramCounts& counts, unsigned count) {
   if (counts.words().empty()) {
-    throw ValueError(std::string(function) + ": the corpus has no words");
+    throw errors::ValueError(std::string(function) + ": the corpus has no words");
   }
   if (count == 0 || count > counts.words().size()) {
-    throw ValueError(std::string(function) + ": " + std::to_string(count) + " classes; want 1 to " +
-                     std::to_string(counts.words().size()) + ", the number of words");
+    throw errors::ValueError(std::string(function) + ": " + std::to_string(count) +
+                             " classes; want 1 to " + std::to_string(counts.words().size()) +
+                             ", the number of words");
   }
 }
 
@@ -263,8 +264,8 @@ void save_paths(const std::string& file, const Clusters& clusters) {
   names.reserve(clusters.paths.size());
   for (const std::string& path : clusters.paths) {
     if (path.size() > kLongestPath) {
-      throw ValueError("text::save_paths: a way of " + std::to_string(path.size()) +
-                       " steps to a class; want at most " + std::to_string(kLongestPath));
+      throw errors::ValueError("text::save_paths: a way of " + std::to_string(path.size()) +
+                               " steps to a class; want at most " + std::to_string(kLongestPath));
     }
     std::string name;
     for (const char step : path) {

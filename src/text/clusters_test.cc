@@ -271,9 +271,9 @@ TEST(Brown, WordsWithLikeNeighboursShareAClass) {
   EXPECT_NEAR(one.mutual_information, 0.0, tolerance::kSameInDouble);
   const Clusters all = brown_clusters(counts_of(corpus), 9);
   EXPECT_EQ(partition(all).size(), 9U);
-  EXPECT_THROW(static_cast<void>(brown_clusters(counts_of(corpus), 10)), ValueError);
-  EXPECT_THROW(static_cast<void>(brown_clusters(counts_of(corpus), 0)), ValueError);
-  EXPECT_THROW(static_cast<void>(frequency_clusters(BigramCounts(), 1)), ValueError);
+  EXPECT_THROW(static_cast<void>(brown_clusters(counts_of(corpus), 10)), errors::ValueError);
+  EXPECT_THROW(static_cast<void>(brown_clusters(counts_of(corpus), 0)), errors::ValueError);
+  EXPECT_THROW(static_cast<void>(frequency_clusters(BigramCounts(), 1)), errors::ValueError);
 }
 
 TEST(Brown, TellsItsProgress) {
@@ -365,8 +365,8 @@ TEST(Files, LoadIntoBothBuilders) {
   }
   Clusters deep = brown_clusters(counts, 2);
   deep.paths[1] = std::string(1001, '0');
-  EXPECT_THROW(save_paths(file, deep), ValueError);
-  EXPECT_THROW(save_classes(folder.file("no/folder"), deep), IoError);
+  EXPECT_THROW(save_paths(file, deep), errors::ValueError);
+  EXPECT_THROW(save_classes(folder.file("no/folder"), deep), errors::IoError);
 }
 
 }  // namespace

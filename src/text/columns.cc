@@ -81,12 +81,13 @@ void ColumnReader::read_line(std::string_view line) {
 
 void write(std::ostream& out, const ColumnSentence& sentence) {
   if (sentence.size() == 0) {
-    throw ValueError("text::write: a sentence without words");
+    throw errors::ValueError("text::write: a sentence without words");
   }
   for (const std::vector<std::string>& column : sentence.columns) {
     if (column.size() != sentence.size()) {
-      throw ValueError("text::write: columns of " + std::to_string(sentence.size()) + " and " +
-                       std::to_string(column.size()) + " fields; want as many in each");
+      throw errors::ValueError("text::write: columns of " + std::to_string(sentence.size()) +
+                               " and " + std::to_string(column.size()) +
+                               " fields; want as many in each");
     }
     for (const std::string& field : column) {
       check_word("field", field);
@@ -94,7 +95,7 @@ void write(std::ostream& out, const ColumnSentence& sentence) {
   }
   const auto& words = sentence.columns[0];
   if (std::find(words.begin(), words.end(), kDocument) != words.end()) {
-    throw ValueError("text::write: the word '-DOCSTART-', which begins a document");
+    throw errors::ValueError("text::write: the word '-DOCSTART-', which begins a document");
   }
   if (!sentence.starts_document) {
     check_no_mark(out, words[0]);

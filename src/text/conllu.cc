@@ -254,12 +254,12 @@ void write(std::ostream& out, const ConlluSentence& sentence) {
   ConlluSentence again;
   try {
     if (!reader.next(again) || !(again == sentence) || reader.next(again)) {
-      throw ValueError(
+      throw errors::ValueError(
           "text::write: a comment or a column of the sentence has a line end, a tab, "
           "or nothing in it, or a comment does not begin with '#'");
     }
   } catch (const TextError& error) {
-    throw ValueError("text::write: " + std::string(error.what()));
+    throw errors::ValueError("text::write: " + std::string(error.what()));
   }
   out << text;
 }

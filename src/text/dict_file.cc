@@ -39,8 +39,8 @@ void save_dict(const std::string& file, const Dict& dict) {
       wrong = "a first word that begins with the mark of UTF-8 files";
     }
     if (wrong != nullptr) {
-      throw ValueError("save_dict: " + std::string(wrong) + ", '" + word + "', id " +
-                       std::to_string(&word - dict.get_words().data()));
+      throw errors::ValueError("save_dict: " + std::string(wrong) + ", '" + word + "', id " +
+                               std::to_string(&word - dict.get_words().data()));
     }
   }
   io::ReplaceFile out(file, false);

@@ -65,7 +65,7 @@ TEST(DictFile, WordsThatAreNoLineAreRefusedAndTheOldFileStays) {
     Dict dict;
     dict.convert(word);
     dict.convert("fine");
-    EXPECT_THROW(save_dict(file, dict), ValueError) << word;
+    EXPECT_THROW(save_dict(file, dict), errors::ValueError) << word;
     EXPECT_EQ(content(file), "old\n");
   }
   // The mark is a mark at the front of the file only.
@@ -74,7 +74,7 @@ TEST(DictFile, WordsThatAreNoLineAreRefusedAndTheOldFileStays) {
   dict.convert("\xEF\xBB\xBFx");
   save_dict(file, dict);
   EXPECT_EQ(load_dict(file).get_words(), dict.get_words());
-  EXPECT_THROW(save_dict(folder.file("no/such/folder"), dict), IoError);
+  EXPECT_THROW(save_dict(folder.file("no/such/folder"), dict), errors::IoError);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
@@ -95,7 +95,7 @@ TEST(DictFile, DamageIsAnErrorWithItsLine) {
   EXPECT_EQ(mistake("a\n\nb\n"), ":2:1: an empty word; want a word per line");
   EXPECT_EQ(mistake("a\n b\n"), ":2:1: a word with white space around it; want a word per line");
   EXPECT_EQ(mistake(std::string("a\0\n", 3)).substr(0, 16), ":1:2: a zero byt");
-  EXPECT_THROW(static_cast<void>(load_dict(folder.file("none"))), IoError);
+  EXPECT_THROW(static_cast<void>(load_dict(folder.file("none"))), errors::IoError);
 }
 
 }  // namespace

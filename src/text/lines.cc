@@ -82,21 +82,22 @@ void check_word(const char* what, const std::string& word, std::string_view othe
     for (const char other : others) {
       text += std::string(", no '") + other + "'";
     }
-    throw ValueError(text);
+    throw errors::ValueError(text);
   }
 }
 
 void check_no_mark(std::ostream& out, const std::string& first) {
   // A stream that does not know its place (-1), such as a pipe, may be at the front.
   if (util::mark_size(first) != 0 && out.tellp() <= std::streampos(0)) {
-    throw ValueError("text::write: the first word, '" + first +
-                     "', begins with the mark of UTF-8 files, which a reader would skip");
+    throw errors::ValueError("text::write: the first word, '" + first +
+                             "', begins with the mark of UTF-8 files, which a reader would skip");
   }
 }
 
 TextError::TextError(const std::string& file, std::size_t line, std::size_t column,
                      const std::string& reason)
-    : IoError(file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + reason),
+    : errors::IoError(file + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " +
+                      reason),
       file_(file),
       line_(line),
       column_(column) {}
@@ -108,7 +109,7 @@ Lines::Lines(const std::string& file, Options options)
       in_(own_.get()) {
   if (!*own_) {
     const int error = errno;
-    throw IoError("cannot open '" + file + "': " + std::strerror(error));
+    throw errors::IoError("cannot open '" + file + "': " + std::strerror(error));
   }
 }
 
@@ -142,7 +143,7 @@ bool Lines::refill() {
     count = static_cast<std::size_t>(in_->gcount());
   }
   if (in_->bad()) {
-    throw IoError("cannot read '" + file_ + "' after line " + std::to_string(number_));
+    throw errors::IoError("cannot read '" + file_ + "' after line " + std::to_string(number_));
   }
   end_ += count;
   return count > 0;

@@ -133,9 +133,9 @@ TEST(Lines, ZeroBytesAndOtherEncodings) {
 
 TEST(Lines, FilesThatCannotBeRead) {
   const dynet::testing::TemporaryFolder folder;
-  EXPECT_THROW(Lines(folder.file("none")), IoError);
+  EXPECT_THROW(Lines(folder.file("none")), errors::IoError);
   std::string_view line;
-  EXPECT_THROW(Lines(folder.path().string()).next(line), IoError);
+  EXPECT_THROW(Lines(folder.path().string()).next(line), errors::IoError);
   std::ofstream(folder.file("some")) << "x y";
   Words words;
   PlainReader reader(folder.file("some"));
@@ -449,10 +449,10 @@ TEST(Writing, RefusesWhatWouldNotBeReadAsTheSame) {
       [&] { write(out, Tree{{{"word", 5, 1, 0, 0}}, {}}); },
   };
   for (std::size_t i = 0; i < refused.size(); ++i) {
-    EXPECT_THROW(refused[i](), ValueError) << "number " << i;
+    EXPECT_THROW(refused[i](), errors::ValueError) << "number " << i;
   }
   EXPECT_EQ(out.str(), "");
-  EXPECT_THROW(Tree().add("S", {0}), IndexError);
+  EXPECT_THROW(Tree().add("S", {0}), errors::IndexError);
 }
 
 /// A pipe: a stream without a known length.
@@ -479,14 +479,14 @@ TEST(Writing, RefusesTheMarkWhereItMightBeginAFile) {
   EXPECT_EQ(source.str(),
             "c\n\xEF\xBB\xBF"
             "a b\n");
-  EXPECT_THROW(write(source, target, {marked, marked}), ValueError);
+  EXPECT_THROW(write(source, target, {marked, marked}), errors::ValueError);
   EXPECT_EQ(target.str(), "");
   write(source, target, {marked, {}});
   EXPECT_EQ(read<PlainReader>(source.str()), (std::vector<Words>{{"c"}, marked, marked}));
   Pipe pipe;
   std::ostream out(&pipe);
   write(out, Words{"c"});
-  EXPECT_THROW(write(out, marked), ValueError);
+  EXPECT_THROW(write(out, marked), errors::ValueError);
   EXPECT_EQ(pipe.text, "c\n");
 }
 

@@ -259,7 +259,7 @@ TYPED_TEST(FormatTest, WordsThatBeginWithTheMarkAreReadBackOrRefused) {
       try {
         write(out, item);
         written.push_back(item);
-      } catch (const ValueError&) {
+      } catch (const errors::ValueError&) {
         ASSERT_EQ(out.str(), "");  // behind the front there is nothing to refuse
         ++refused;
       }

@@ -34,8 +34,8 @@ std::vector<std::string> Tree::words() const {
 unsigned Tree::add(std::string label, const std::vector<unsigned>& over) {
   for (const unsigned child : over) {
     if (child >= nodes.size()) {
-      throw IndexError("text::Tree::add: child " + std::to_string(child) + " of " +
-                       std::to_string(nodes.size()) + " nodes");
+      throw errors::IndexError("text::Tree::add: child " + std::to_string(child) + " of " +
+                               std::to_string(nodes.size()) + " nodes");
     }
   }
   Node node;
@@ -184,11 +184,12 @@ namespace {
 /// ValueError unless `tree` is a tree, and its labels can be read back.
 void check_tree(const Tree& tree) {
   if (tree.nodes.empty()) {
-    throw ValueError("text::write: a tree without nodes");
+    throw errors::ValueError("text::write: a tree without nodes");
   }
   const Tree::Node& root = tree.root();
   if (root.is_word()) {
-    throw ValueError("text::write: the tree '" + root.label + "' is a word; want a node above it");
+    throw errors::ValueError("text::write: the tree '" + root.label +
+                             "' is a word; want a node above it");
   }
   std::vector<char> has_parent(tree.nodes.size(), 0);
   for (std::size_t place = 0; place < tree.nodes.size(); ++place) {
@@ -200,18 +201,18 @@ void check_tree(const Tree& tree) {
       const std::size_t child =
           node.first_child + i < tree.children.size() ? tree.child(node, i) : tree.nodes.size();
       if (child >= place || has_parent[child] != 0) {
-        throw ValueError("text::write: child " + std::to_string(i) + " of node " +
-                         std::to_string(place) + "; want an earlier node without a parent");
+        throw errors::ValueError("text::write: child " + std::to_string(i) + " of node " +
+                                 std::to_string(place) + "; want an earlier node without a parent");
       }
       if (root.label.empty() && &node == &root && tree.nodes[child].is_word()) {
-        throw ValueError("text::write: a word below a root without a label");
+        throw errors::ValueError("text::write: a word below a root without a label");
       }
       has_parent[child] = 1;
     }
   }
   for (std::size_t place = 0; place + 1 < tree.nodes.size(); ++place) {
     if (has_parent[place] == 0) {
-      throw ValueError("text::write: node " + std::to_string(place) + " has no parent");
+      throw errors::ValueError("text::write: node " + std::to_string(place) + " has no parent");
     }
   }
 }

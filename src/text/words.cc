@@ -21,7 +21,8 @@ void read_words(std::string_view line, Words& words) {
 
 void check_no_bar(const Words& words) {
   if (std::find(words.begin(), words.end(), kBar) != words.end()) {
-    throw ValueError("text::write: a pair of sentences with the word '|||', which separates them");
+    throw errors::ValueError(
+        "text::write: a pair of sentences with the word '|||', which separates them");
   }
 }
 
@@ -39,7 +40,7 @@ void write_words(std::ostream& out, const Words& words) {
 
 void check_not_empty(const Words& words) {
   if (words.empty()) {
-    throw ValueError("text::write: a sentence without words");
+    throw errors::ValueError("text::write: a sentence without words");
   }
 }
 
@@ -153,8 +154,9 @@ void write(std::ostream& out, const Words& sentence) {
 void write(std::ostream& out, const TaggedSentence& sentence) {
   check_not_empty(sentence.words);
   if (sentence.words.size() != sentence.tags.size()) {
-    throw ValueError("text::write: " + std::to_string(sentence.words.size()) + " words and " +
-                     std::to_string(sentence.tags.size()) + " tags; want one for each word");
+    throw errors::ValueError("text::write: " + std::to_string(sentence.words.size()) +
+                             " words and " + std::to_string(sentence.tags.size()) +
+                             " tags; want one for each word");
   }
   check_words(sentence.words);
   for (const std::string& tag : sentence.tags) {

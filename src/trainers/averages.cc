@@ -32,10 +32,10 @@ void for_each(const ParameterCollection& model, std::vector<ShadowParameters>& p
 
 void Trainer::enable_average(MovingAverage mode, unsigned update_freq) {
   if (updates > 0.0F) {
-    throw UsageError("moving average: it must be asked for before the first update");
+    throw errors::UsageError("moving average: it must be asked for before the first update");
   }
   if (update_freq == 0) {
-    throw UsageError("moving average: update_freq is 0; want 1 or more");
+    throw errors::UsageError("moving average: update_freq is 0; want 1 or more");
   }
   ma_mode = mode;
   ma_update_freq = update_freq;
@@ -116,10 +116,10 @@ void Trainer::update_averages() {
 
 void Trainer::swap_params_to_moving_average(bool save_weights, bool bias_correction) {
   if (ma_mode == MovingAverage::None) {
-    throw UsageError("moving average: it was not asked for");
+    throw errors::UsageError("moving average: it was not asked for");
   }
   if (ma_updates == 0) {
-    throw UsageError("moving average: there was no update yet");
+    throw errors::UsageError("moving average: there was no update yet");
   }
   if (ma_params_swapped) {
     return;
@@ -161,7 +161,7 @@ void Trainer::swap_params_to_weights() {
 
 void Trainer::check_weights_are_saved() const {
   if (ma_params_swapped && !ma_params_saved) {
-    throw UsageError(
+    throw errors::UsageError(
         "moving average: the weights were not saved when the averages took their place");
   }
 }

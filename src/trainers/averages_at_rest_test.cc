@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "dynet/except.h"
+#include "dynet/trainers/adamw.h"
+#include "dynet/trainers/lion.h"
 #include "dynet/training.h"
 
 #include "params/access.h"
@@ -330,7 +332,7 @@ std::vector<Action> uses_of_trainers() {
        [](Watched& w) {
          w.add_gradient(0, 5, std::numeric_limits<double>::quiet_NaN());
          if (w.tables[0].is_updated()) {
-           EXPECT_THROW(w.trainer->update(), NumericError);
+           EXPECT_THROW(w.trainer->update(), errors::NumericError);
          }
          w.model.reset_gradient();
        }},

@@ -49,7 +49,7 @@ TEST_F(AverageTest, CumulativeIsTheMean) {
 
 TEST_F(AverageTest, ExponentialWithBiasCorrection) {
   for (const float bad : {-0.5F, 1.0F, 1.5F, std::numeric_limits<float>::quiet_NaN()}) {
-    EXPECT_THROW(trainer.exponential_moving_average(bad), ValueError);
+    EXPECT_THROW(trainer.exponential_moving_average(bad), errors::ValueError);
     EXPECT_EQ(trainer.moving_average(), MovingAverage::None);
   }
   trainer.exponential_moving_average(0.5F);
@@ -211,13 +211,13 @@ TEST(TrainerText, DamagedTextChangesNothing) {
   reader.save(fresh);
   for (std::size_t n = 0; n < text.size(); ++n) {
     std::istringstream in(text.substr(0, n));
-    ASSERT_THROW(reader.populate(in), IoError) << n;
+    ASSERT_THROW(reader.populate(in), errors::IoError) << n;
   }
   for (const char* wrong : {"AmsgradTrainer", "AdamTrainer2"}) {
     std::string other = text;
     other.replace(other.find("AdamTrainer"), 11, wrong);
     std::istringstream in(other);
-    ASSERT_THROW(reader.populate(in), UsageError);
+    ASSERT_THROW(reader.populate(in), errors::UsageError);
   }
   std::ostringstream after;
   reader.save(after);
@@ -230,7 +230,7 @@ TEST(TrainerText, DamagedTextChangesNothing) {
   ParameterCollection small;
   AdamTrainer none(small);
   std::istringstream again(text);
-  EXPECT_THROW(none.populate(again), UsageError);
+  EXPECT_THROW(none.populate(again), errors::UsageError);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dynet/ext/additions.h"
+#include "dynet/trainers/all.h"
 #include "dynet/training.h"
 
 #include "params/gradient.h"
@@ -152,7 +153,7 @@ TEST(Trainer, ClippingByValueHidesNothing) {
          {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
       std::vector<float> g{0.5F, bad};
       p.p->accumulate_grad(Tensor({2}, g.data(), nullptr, DeviceMempool::NONE));
-      EXPECT_THROW(trainer.update(), NumericError);
+      EXPECT_THROW(trainer.update(), errors::NumericError);
       EXPECT_EQ(as_vector(*p.values()), (std::vector<float>{1, 1}));
     }
     // A norm beyond the floats is none after clipping by value.
@@ -163,7 +164,7 @@ TEST(Trainer, ClippingByValueHidesNothing) {
   }
   for (const float bad : {0.0F, -1.0F, std::numeric_limits<float>::quiet_NaN()}) {
     trainer.clip_value = bad;
-    EXPECT_THROW(trainer.update(), ValueError);
+    EXPECT_THROW(trainer.update(), errors::ValueError);
   }
   EXPECT_EQ(trainer.updates, 2.0F);
 }
@@ -173,7 +174,7 @@ TEST(Trainer, ADecayThatLeavesNothingIsRefused) {
   const Parameter p = model.add_parameters({1}, ParameterInitConst(1));
   for (const float decay : {10.0F, -0.1F}) {
     LionTrainer trainer(model, 0.1F, 0.9F, 0.99F, decay);
-    EXPECT_THROW(trainer.update(), ValueError) << decay;
+    EXPECT_THROW(trainer.update(), errors::ValueError) << decay;
     EXPECT_EQ(effective(*p.p), 1.0F);
   }
 }
@@ -189,7 +190,7 @@ TEST(Trainer, ExponentiatedGradientsWantPositiveParameters) {
     try {
       trainer.update();
       ADD_FAILURE() << wanted;
-    } catch (const ValueError& e) {
+    } catch (const errors::ValueError& e) {
       EXPECT_NE(std::string(e.what()).find(wanted), std::string::npos) << e.what();
     }
     EXPECT_EQ(trainer.updates, 1.0F);
@@ -263,7 +264,7 @@ TEST(Trainer, WhatWasUpdatedIsTakenOutNoMore) {
     ext::Additions late(model);
     model.add_lookup_parameters(2, {4});
     trainer->update();
-    EXPECT_THROW(late.undo(), UsageError);
+    EXPECT_THROW(late.undo(), errors::UsageError);
     model.add_parameters({300});
     model.add_lookup_parameters(500, {3});
     trainer->update();
@@ -325,7 +326,7 @@ TEST(Trainer, ARunningGraphIsReported) {
   const Parameter p = model.add_parameters({1});
   SimpleSGDTrainer trainer(model);
   const params::RunScope running(params::usage_of(*p.p));
-  EXPECT_THROW(trainer.update(), GraphError);
+  EXPECT_THROW(trainer.update(), errors::GraphError);
   EXPECT_EQ(trainer.updates, 0.0F);
 }
 
@@ -466,7 +467,7 @@ struct FailingTrainer : MomentumSGDTrainer {
   void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override {
     if (fails && lidx == 2) {
       fails = false;
-      throw StateError("once");
+      throw errors::StateError("once");
     }
     MomentumSGDTrainer::update_lookup_params(gscale, idx, lidx);
   }
@@ -492,7 +493,7 @@ TEST(Trainer, AnUpdateThatFailsEndsItsRows) {
   for (const unsigned row : {0U, 2U, 3U, 4U, 5U}) {
     add(row);
   }
-  EXPECT_THROW(trainer.update(), StateError);
+  EXPECT_THROW(trainer.update(), errors::StateError);
   EXPECT_EQ(trainer.open, 0);
   trainer.momentum = 0.0F;
   model.reset_gradient();

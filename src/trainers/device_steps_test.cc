@@ -13,6 +13,7 @@
 #include <random>
 #include <type_traits>
 
+#include "dynet/trainers/all.h"
 #include "dynet/training.h"
 
 #include "testing/tolerance.h"

@@ -19,15 +19,16 @@ void check_positive(const ParameterStorageBase& storage, const Tensor& values, s
       bool has_positive = length == 0;
       for (std::int64_t i = r * length; i < (r + 1) * length; ++i) {
         if (!(x[i] >= 0)) {
-          throw ValueError("EGTrainer: element " + std::to_string(i) + " of " + storage.name +
-                           " is " + util::text_of(x[i]) + "; want numbers of at least 0");
+          throw errors::ValueError("EGTrainer: element " + std::to_string(i) + " of " +
+                                   storage.name + " is " + util::text_of(x[i]) +
+                                   "; want numbers of at least 0");
         }
         has_positive = has_positive || x[i] > 0;
       }
       if (!has_positive) {
-        throw ValueError("EGTrainer: " + storage.name +
-                         (rows == 1 ? std::string() : ", row " + std::to_string(r)) +
-                         ", is 0 everywhere; want a number above 0");
+        throw errors::ValueError("EGTrainer: " + storage.name +
+                                 (rows == 1 ? std::string() : ", row " + std::to_string(r)) +
+                                 ", is 0 everywhere; want a number above 0");
       }
     }
   });

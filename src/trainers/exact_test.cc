@@ -10,6 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "dynet/trainers/adamw.h"
+#include "dynet/trainers/lamb.h"
+#include "dynet/trainers/lion.h"
 #include "dynet/training.h"
 
 #include "params/gradient.h"
@@ -428,9 +431,9 @@ TEST(Exact, ValuesAreNotStoredUnderARunningGraph) {
   const std::vector<double> before = stored(table);
   {
     const params::RunScope running(params::usage_of(*table.p));
-    EXPECT_THROW((void)table.values(), GraphError);
-    EXPECT_THROW((void)table.get_storage(), GraphError);
-    EXPECT_THROW(table.initialize(0, {1, 2, 3}), GraphError);
+    EXPECT_THROW((void)table.values(), errors::GraphError);
+    EXPECT_THROW((void)table.get_storage(), errors::GraphError);
+    EXPECT_THROW(table.initialize(0, {1, 2, 3}), errors::GraphError);
   }
   EXPECT_EQ(stored(table), before);
   (void)table.values();
@@ -492,12 +495,12 @@ TEST(Exact, IsRefusedWhereNoSumOfStepsSaysIt) {
   LambTrainer lamb(model);
   for (Trainer* const t : {static_cast<Trainer*>(&eg), static_cast<Trainer*>(&lamb)}) {
     t->set_lookup_updates(LookupUpdates::kDense);
-    EXPECT_THROW(t->set_lookup_updates(LookupUpdates::kExact), UsageError);
+    EXPECT_THROW(t->set_lookup_updates(LookupUpdates::kExact), errors::UsageError);
     EXPECT_EQ(t->lookup_updates(), LookupUpdates::kDense);
   }
   try {
     lamb.set_lookup_updates(LookupUpdates::kExact);
-  } catch (const UsageError& e) {
+  } catch (const errors::UsageError& e) {
     EXPECT_STREQ(e.what(),
                  "LambTrainer: exact updates of lookup tables: how far a row moves depends on its "
                  "norm after each step before; want sparse or dense ones");

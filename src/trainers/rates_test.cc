@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dynet/schedules.h"
 #include "dynet/training.h"
 
 #include "testing/tolerance.h"
@@ -108,21 +109,21 @@ TEST(Rates, OfAPlateauWhereMoreIsBetter) {
 }
 
 TEST(Rates, BadNumbersAreRefused) {
-  EXPECT_THROW((void)ConstantSchedule(kNan), ValueError);
-  EXPECT_THROW((void)WarmupSchedule(0, 0.1), ValueError);
-  EXPECT_THROW((void)WarmupSchedule(1, kInfinity), ValueError);
-  EXPECT_THROW((void)WarmupSchedule(1, Schedule::Pointer()), ValueError);
-  EXPECT_THROW((void)CosineSchedule(0.1, 0), ValueError);
-  EXPECT_THROW((void)CosineSchedule(0.1, 1, kNan), ValueError);
-  EXPECT_THROW((void)InverseSquareRootSchedule(0.1, 0), ValueError);
-  EXPECT_THROW((void)CyclicalSchedule(0.1, 0.2, 0.0), ValueError);
-  EXPECT_THROW((void)PlateauSchedule(0.1, 1.0), ValueError);
-  EXPECT_THROW((void)PlateauSchedule(0.1, 0.0), ValueError);
-  EXPECT_THROW((void)PlateauSchedule(0.1, 0.5, 1, kNan), ValueError);
-  EXPECT_THROW((void)PlateauSchedule(0.1).after_report(kNan), ValueError);
+  EXPECT_THROW((void)ConstantSchedule(kNan), errors::ValueError);
+  EXPECT_THROW((void)WarmupSchedule(0, 0.1), errors::ValueError);
+  EXPECT_THROW((void)WarmupSchedule(1, kInfinity), errors::ValueError);
+  EXPECT_THROW((void)WarmupSchedule(1, Schedule::Pointer()), errors::ValueError);
+  EXPECT_THROW((void)CosineSchedule(0.1, 0), errors::ValueError);
+  EXPECT_THROW((void)CosineSchedule(0.1, 1, kNan), errors::ValueError);
+  EXPECT_THROW((void)InverseSquareRootSchedule(0.1, 0), errors::ValueError);
+  EXPECT_THROW((void)CyclicalSchedule(0.1, 0.2, 0.0), errors::ValueError);
+  EXPECT_THROW((void)PlateauSchedule(0.1, 1.0), errors::ValueError);
+  EXPECT_THROW((void)PlateauSchedule(0.1, 0.0), errors::ValueError);
+  EXPECT_THROW((void)PlateauSchedule(0.1, 0.5, 1, kNan), errors::ValueError);
+  EXPECT_THROW((void)PlateauSchedule(0.1).after_report(kNan), errors::ValueError);
   try {
     (void)CosineSchedule(0.1, 0);
-  } catch (const ValueError& e) {
+  } catch (const errors::ValueError& e) {
     EXPECT_STREQ(e.what(), "CosineSchedule: the number of updates is 0; want 1 or more");
   }
 }
@@ -169,23 +170,23 @@ TEST(Schedules, AnUpdateThatFailsIsNotCounted) {
   trainer.set_schedule(WarmupSchedule(4, 1.0));
   float g = std::numeric_limits<float>::quiet_NaN();
   p.p->accumulate_grad(Tensor({1}, &g, nullptr, DeviceMempool::NONE));
-  EXPECT_THROW(trainer.update(), NumericError);
+  EXPECT_THROW(trainer.update(), errors::NumericError);
   EXPECT_EQ(trainer.learning_rate, 0.25F);
 }
 
 TEST(Schedules, ReportsGoToTheOneThatTakesThem) {
   ParameterCollection model;
   SimpleSGDTrainer trainer(model, 0.5F);
-  EXPECT_THROW(trainer.report_metric(1.0), UsageError);
+  EXPECT_THROW(trainer.report_metric(1.0), errors::UsageError);
   trainer.set_schedule(CosineSchedule(1.0, 10));
-  EXPECT_THROW(trainer.report_metric(1.0), UsageError);
+  EXPECT_THROW(trainer.report_metric(1.0), errors::UsageError);
   trainer.set_schedule(WarmupSchedule(2, PlateauSchedule(1.0, 0.5, 0)));
   trainer.report_metric(1.0);
   EXPECT_EQ(rates(trainer, 3), (std::vector<float>{0.5F, 1.0F, 1.0F}));
   const SimpleSGDTrainer copy = trainer;  // shares nothing that changes
   trainer.report_metric(2.0);
   EXPECT_EQ(trainer.learning_rate, 0.5F);
-  EXPECT_THROW(trainer.report_metric(kNan), ValueError);
+  EXPECT_THROW(trainer.report_metric(kNan), errors::ValueError);
   EXPECT_EQ(rates(trainer, 2), (std::vector<float>{0.5F, 0.5F}));
   EXPECT_EQ(copy.learning_rate, 1.0F);
   EXPECT_EQ(copy.schedule()->rate(5), 1.0);
@@ -245,7 +246,7 @@ TEST(Schedules, UsersCanWriteTheirOwn) {
       other.set_schedule(WarmupSchedule(2, Halves(rate)));
     }
     std::istringstream in(saved);
-    EXPECT_THROW(other.populate(in), UsageError);
+    EXPECT_THROW(other.populate(in), errors::UsageError);
     EXPECT_EQ(other.updates, 0.0F);
   }
   other.set_schedule(WarmupSchedule(2, Halves(1.0)));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dynet/ext/update.h"
+#include "dynet/trainers/all.h"
 #include "dynet/training.h"
 
 #include "kernels/kernels.h"
@@ -72,7 +73,7 @@ void compare_with_double(std::mt19937& random, bool has_gradient) {
     constexpr std::size_t kGuard = 5;  // numbers after the end, which must stay as they are
     for (std::size_t k = 0; k < f.kInputs; ++k) {
       for (std::size_t i = 0; i < n + kGuard; ++i) {
-        constexpr bool kPositive = std::is_same_v<Rule, updates::ExponentiatedGradient>;
+        constexpr bool kPositive = std::is_same_v<Rule, trainers::updates::ExponentiatedGradient>;
         const double x = k < 2 && !(kPositive && k == 0) ? normal(random) : member(random);
         f.x[k].push_back(static_cast<float>(x));
         d.x[k].push_back(static_cast<double>(f.x[k].back()));
@@ -149,8 +150,8 @@ TEST_P(StepsTest, AdamDividesByTheRootOfAnyNumber) {
   std::vector<float> m(v.size(), 1.0F);
   std::vector<float> g(v.size(), 0.0F);
   void* const data[] = {w.data(), g.data(), m.data(), v.data()};
-  ext::run_update(kernels::cpu_kernels(), updates::Adam{-1.0, 1.0, 1.0, 1e-12, 1.0, 1.0}, data,
-                  static_cast<std::int64_t>(v.size()));
+  ext::run_update(kernels::cpu_kernels(), trainers::updates::Adam{-1.0, 1.0, 1.0, 1e-12, 1.0, 1.0},
+                  data, static_cast<std::int64_t>(v.size()));
   for (std::size_t i = 0; i < n; ++i) {
     const double want = 1.0 / (std::sqrt(static_cast<double>(v[i])) + 1e-12);
     EXPECT_NEAR(w[i], want, tolerance::kThreeRoundings * want) << v[i];
@@ -162,14 +163,14 @@ TEST_P(StepsTest, NothingIsAddedWhereNothingEverMoved) {
   std::vector<float> w(19, 0.5F);
   std::vector<float> zero(19, 0.0F);
   void* const data[] = {w.data(), zero.data(), zero.data()};
-  ext::run_update(kernels::cpu_kernels(), updates::AdamCatchUp{-0.05, 1.1, 0.3, 0.2, 0.0}, data, 19,
-                  false);
+  ext::run_update(kernels::cpu_kernels(), trainers::updates::AdamCatchUp{-0.05, 1.1, 0.3, 0.2, 0.0},
+                  data, 19, false);
   EXPECT_EQ(w, std::vector<float>(19, 0.5F));
   std::vector<double> x(19, 0.5);
   std::vector<double> none(19, 0.0);
   void* const in_double[] = {x.data(), none.data(), none.data()};
-  ext::run_update(kernels::double_kernels(), updates::AdamCatchUp{-0.05, 1.1, 0.3, 0.2, 0.0},
-                  in_double, 19, false);
+  ext::run_update(kernels::double_kernels(),
+                  trainers::updates::AdamCatchUp{-0.05, 1.1, 0.3, 0.2, 0.0}, in_double, 19, false);
   EXPECT_EQ(x, std::vector<double>(19, 0.5));
 }
 

@@ -15,7 +15,7 @@
 
 #include "dynet/except.h"
 
-namespace dynet {
+namespace dynet::trainers {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
@@ -26,8 +26,8 @@ void check(bool is_right, const Schedule& schedule, const char* what, double val
   if (!is_right) {
     std::ostringstream number;  // "0" of a count, "0.5" of a rate
     number << value;
-    throw ValueError(std::string(schedule.name()) + ": " + what + " is " + number.str() +
-                     "; want " + wanted);
+    throw errors::ValueError(std::string(schedule.name()) + ": " + what + " is " + number.str() +
+                             "; want " + wanted);
   }
 }
 void check_rate(const Schedule& schedule, const char* what, double rate) {
@@ -40,8 +40,8 @@ void check_count(const Schedule& schedule, const char* what, std::uint64_t count
 }  // namespace
 
 Schedule::Pointer Schedule::after_report(double /*metric*/) const {
-  throw UsageError(std::string(name()) +
-                   ": it takes no metric; its rate depends on the number of updates alone");
+  throw errors::UsageError(std::string(name()) +
+                           ": it takes no metric; its rate depends on the number of updates alone");
 }
 
 ConstantSchedule::ConstantSchedule(double rate) : rate_(rate) {
@@ -52,7 +52,7 @@ WarmupSchedule::WarmupSchedule(std::uint64_t updates, Pointer then)
     : updates_(updates), then_(std::move(then)) {
   check_count(*this, "the number of updates", updates);
   if (then_ == nullptr) {
-    throw ValueError("WarmupSchedule: no schedule comes after it; want one");
+    throw errors::ValueError("WarmupSchedule: no schedule comes after it; want one");
   }
 }
 double WarmupSchedule::rate(std::uint64_t done) const {
@@ -124,7 +124,7 @@ PlateauSchedule::PlateauSchedule(double rate, double factor, unsigned patience, 
 }
 Schedule::Pointer PlateauSchedule::after_report(double metric) const {
   if (std::isnan(metric)) {
-    throw ValueError("PlateauSchedule: the reported metric is NaN; want a number");
+    throw errors::ValueError("PlateauSchedule: the reported metric is NaN; want a number");
   }
   auto next = std::make_shared<PlateauSchedule>(*this);
   const double margin = std::isfinite(best_) ? threshold_ * std::fabs(best_) : 0.0;
@@ -157,7 +157,6 @@ Schedule::Pointer PlateauSchedule::from(const std::vector<double>& n) {
   return made;
 }
 
-namespace trainers {
 namespace {
 
 constexpr double kLargestCount = 9007199254740992.0;  // 2^53: doubles count no further
@@ -165,7 +164,8 @@ constexpr double kLargestCount = 9007199254740992.0;  // 2^53: doubles count no 
 /// A number of updates from a text; ValueError for a number that is no count.
 std::uint64_t count_of(double x) {
   if (!(x >= 0.0 && x <= kLargestCount) || x != std::floor(x)) {
-    throw ValueError("a schedule's count is " + std::to_string(x) + "; want a whole number");
+    throw errors::ValueError("a schedule's count is " + std::to_string(x) +
+                             "; want a whole number");
   }
   return static_cast<std::uint64_t>(x);
 }
@@ -232,5 +232,4 @@ Schedule::Pointer make_schedule(const std::string& name, const std::vector<doubl
   return nullptr;
 }
 
-}  // namespace trainers
-}  // namespace dynet
+}  // namespace dynet::trainers

@@ -30,8 +30,8 @@ namespace {
 
 void check(const char* whose, const char* what, trainers::Range range, float value) {
   if (const char* const wanted = trainers::missed_range(range, value)) {
-    throw ValueError(std::string(whose) + ": " + what + " is " + util::text_of(value) + "; want " +
-                     wanted);
+    throw errors::ValueError(std::string(whose) + ": " + what + " is " + util::text_of(value) +
+                             "; want " + wanted);
   }
 }
 
@@ -65,17 +65,17 @@ void Trainer::check_settings(real scale) {
   check_rate(learning_rate);
   check("Trainer", "the scale of the gradients", trainers::Range::kFinite, scale);
   if (clipping_enabled && !(clip_threshold >= 0.0F)) {
-    throw ValueError("Trainer: clip_threshold is " + util::text_of(clip_threshold) +
-                     "; want 0 or more (clipping_enabled = false: no limit)");
+    throw errors::ValueError("Trainer: clip_threshold is " + util::text_of(clip_threshold) +
+                             "; want 0 or more (clipping_enabled = false: no limit)");
   }
   if (!(clip_value > 0.0F)) {
-    throw ValueError("Trainer: clip_value is " + util::text_of(clip_value) +
-                     "; want a number above 0 (infinity: no limit)");
+    throw errors::ValueError("Trainer: clip_value is " + util::text_of(clip_value) +
+                             "; want a number above 0 (infinity: no limit)");
   }
   check(states());
   if (!(shrink() > 0.0 && shrink() <= 1.0)) {
-    throw ValueError("Trainer: learning_rate * weight_decay is " + util::text_of(1.0 - shrink()) +
-                     "; want at least 0 and less than 1");
+    throw errors::ValueError("Trainer: learning_rate * weight_decay is " +
+                             util::text_of(1.0 - shrink()) + "; want at least 0 and less than 1");
   }
   if (ma_mode == MovingAverage::Exponential) {
     check_beta(ema_beta);

@@ -115,7 +115,7 @@ TEST(Settings, UpdatesRefuseWhatRuinsTheModel) {
     const auto before = model.values();
     const float norm = all.gradient_l2_norm();
     for (int i = 0; i < 2; ++i) {
-      EXPECT_EQ(testing::text_of_error<ValueError>([&] { trainer->update(); }),
+      EXPECT_EQ(testing::text_of_error<errors::ValueError>([&] { trainer->update(); }),
                 b.setting + " is " + b.value + b.wanted);
       EXPECT_EQ(model.values(), before) << b.setting;
       EXPECT_EQ(all.gradient_l2_norm(), norm) << b.setting;
@@ -137,7 +137,8 @@ TEST(Settings, SoDoReadersOfStates) {
     trainer->update();
     const std::string before = text_of(*trainer);
     std::istringstream in(text);
-    const std::string error = testing::text_of_error<IoError>([&] { trainer->populate(in); });
+    const std::string error =
+        testing::text_of_error<errors::IoError>([&] { trainer->populate(in); });
     const std::string what = b.setting.substr(b.setting.find(": "));
     EXPECT_NE(error.find(what + " is " + b.value + b.wanted), std::string::npos) << error;
     EXPECT_EQ(text_of(*trainer), before) << b.setting;
@@ -181,17 +182,17 @@ TEST(Settings, SetLater) {
   trainer.exponential_moving_average(0.5F);
   trainer.update();
   trainer.set_beta_2(1.0F);
-  EXPECT_THROW(trainer.update(), ValueError);
-  EXPECT_THROW(trainer.update({0}, {}), ValueError);
+  EXPECT_THROW(trainer.update(), errors::ValueError);
+  EXPECT_THROW(trainer.update({0}, {}), errors::ValueError);
   trainer.set_beta_2(0.9F);
   trainer.set_average(1.5F);
-  EXPECT_EQ(testing::text_of_error<ValueError>([&] { trainer.update(); }),
+  EXPECT_EQ(testing::text_of_error<errors::ValueError>([&] { trainer.update(); }),
             std::string("moving average: beta is 1.5") + kShare);
   const std::string text = text_of(trainer);
   trainer.set_average(0.5F);
   const std::string before = text_of(trainer);
   std::istringstream in(text);
-  EXPECT_NE(testing::text_of_error<IoError>([&] {
+  EXPECT_NE(testing::text_of_error<errors::IoError>([&] {
               trainer.populate(in);
             }).find(std::string("ema_beta is 1.5") + kShare),
             std::string::npos);

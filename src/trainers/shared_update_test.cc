@@ -105,7 +105,7 @@ std::vector<float> train(const Setting& setting) {
   T trainer(model.all);
   try {
     trainer.set_lookup_updates(setting.how);
-  } catch (const UsageError&) {
+  } catch (const errors::UsageError&) {
     return {};
   }
   trainer.clip_threshold = setting.threshold;
@@ -167,7 +167,7 @@ struct WatchingTrainer : SimpleSGDTrainer {
   using SimpleSGDTrainer::update_lookup_params;
   void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override {
     if (lidx == failing) {
-      throw StateError("at a row");
+      throw errors::StateError("at a row");
     }
     if (lidx != skipped) {
       SimpleSGDTrainer::update_lookup_params(gscale, idx, lidx);
@@ -195,7 +195,7 @@ TEST(SharedUpdate, AsksATrainersOwnFunctionForEachRow) {
     trainer.skipped = 100;
     step();
     trainer.failing = 300;
-    EXPECT_THROW(step(), StateError);
+    EXPECT_THROW(step(), errors::StateError);
     const std::vector<float> values = as_vector(table.get_storage().all_values);
     for (unsigned row = 0; row < kRows; ++row) {
       const float steps = row % 2 == 1 || row == 100 ? 0.0F : (row < 300 ? 2.0F : 1.0F);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "dynet/schedules.h"
 #include "dynet/trainers/all.h"
 #include "dynet/training.h"
 
@@ -169,7 +170,7 @@ TEST(State, TextOfAnotherTrainerIsRefused) {
         to.step(2);
         const std::string before = to.text();
         std::istringstream in(text);
-        EXPECT_EQ(testing::text_of_error<UsageError>([&] { to.trainer->populate(in); }),
+        EXPECT_EQ(testing::text_of_error<errors::UsageError>([&] { to.trainer->populate(in); }),
                   std::string("Trainer::populate: Type does not match expected type: '#") +
                       A::kAbout.name + "#'; want '#" + B::kAbout.name + "#'");
         EXPECT_EQ(to.text(), before);
@@ -214,12 +215,12 @@ TEST(State, TextWithoutAName) {
   }
   std::istringstream in(text);
   AdamTrainer adam(model);
-  EXPECT_THROW(adam.populate(in), IoError);
+  EXPECT_THROW(adam.populate(in), errors::IoError);
   std::istringstream strict(text);  // as programs set streams that must not fail
   strict.exceptions(std::ios::failbit | std::ios::badbit);
   EXPECT_NO_THROW(sgd.populate(strict));
   std::istringstream named(text + "#SimpleSGDTrainer# 0 0\n");
-  EXPECT_THROW(nameless.populate(named), UsageError);
+  EXPECT_THROW(nameless.populate(named), errors::UsageError);
 }
 
 /// A stream that cannot go back, such as a pipe.
@@ -246,7 +247,7 @@ TEST(State, InAStreamThatCannotGoBack) {
   }
   OneWay buffer(of_21 + "more\n");
   std::istream in(&buffer);
-  EXPECT_THROW(to.populate(in), IoError);
+  EXPECT_THROW(to.populate(in), errors::IoError);
 }
 
 // Several states in one stream.
@@ -294,7 +295,7 @@ struct Small {
   }
   std::string error_of(const std::string& text) {
     std::istringstream in(text);
-    return testing::text_of_error<IoError>([&] { trainer.populate(in); });
+    return testing::text_of_error<errors::IoError>([&] { trainer.populate(in); });
   }
 
   ParameterCollection model;
@@ -341,7 +342,7 @@ TEST(State, ErrorsSayWhere) {
   const std::string text = saved.str();
   const auto error = [&](const std::string& damaged) {
     std::istringstream in(damaged);
-    return testing::text_of_error<IoError>([&] { lamb.populate(in); });
+    return testing::text_of_error<errors::IoError>([&] { lamb.populate(in); });
   };
   const std::string byte = std::to_string(text.rfind(' ') + 1);
   EXPECT_EQ(error(text.substr(0, text.size() - 2)),
@@ -363,7 +364,7 @@ TEST(State, ErrorsSayWhere) {
       << error(wrong);
   OneWay buffer(text.substr(0, text.size() - 1));
   std::istream in(&buffer);
-  EXPECT_EQ(testing::text_of_error<IoError>([&] { lamb.populate(in); }),
+  EXPECT_EQ(testing::text_of_error<errors::IoError>([&] { lamb.populate(in); }),
             "Trainer::populate: the text ends in '+9.99999978e-03'; want weight_decay, and white "
             "space after it");
 }
@@ -413,7 +414,7 @@ TEST(State, AdditionsToTheTextOf21) {
       continue;
     }
     std::istringstream in(text.str().substr(0, n));
-    ASSERT_THROW(reader.populate(in), IoError) << n;
+    ASSERT_THROW(reader.populate(in), errors::IoError) << n;
     ASSERT_EQ(reader.learning_rate, 0.125F);
     ASSERT_EQ(reader.schedule(), nullptr);
   }
@@ -482,7 +483,7 @@ TEST(State, AveragesThatAreNotThere) {
       "+1.00000000e-01 +1 +5.00000000e+00 +4.00000000e+00 +0.00000000e+00 Cumulative +1 +1 1 4\n"
       "[MA:FALSE]\n");
   trainer.populate(text);
-  EXPECT_THROW(trainer.swap_params_to_moving_average(), UsageError);
+  EXPECT_THROW(trainer.swap_params_to_moving_average(), errors::UsageError);
   trainer.update();
   trainer.swap_params_to_moving_average();
   EXPECT_EQ(as_scalar(*p.values()), 3.0F);

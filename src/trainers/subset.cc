@@ -18,8 +18,8 @@ std::vector<bool> chosen(const std::vector<unsigned>& places, std::size_t count,
   std::vector<bool> is_chosen(count, false);
   for (const unsigned place : places) {
     if (place >= count) {
-      throw IndexError("update: " + std::string(list) + "[" + std::to_string(place) +
-                       "] of a collection that has " + std::to_string(count));
+      throw errors::IndexError("update: " + std::string(list) + "[" + std::to_string(place) +
+                               "] of a collection that has " + std::to_string(count));
     }
     is_chosen[place] = true;
   }

@@ -74,9 +74,9 @@ TEST(Subset, AnUnknownPlaceChangesNothing) {
   Model m;
   SimpleSGDTrainer trainer(m.parameters, 0.25F);
   m.give_gradients();
-  EXPECT_EQ(testing::text_of_error<IndexError>([&] { trainer.update({0}, {2}); }),
+  EXPECT_EQ(testing::text_of_error<errors::IndexError>([&] { trainer.update({0}, {2}); }),
             "update: lookup parameters[2] of a collection that has 2");
-  EXPECT_THROW(trainer.update({5}, {}), IndexError);
+  EXPECT_THROW(trainer.update({5}, {}), errors::IndexError);
   EXPECT_EQ(m.values(), (Floats{1, 1, 1, 1}));
   EXPECT_TRUE(m.a.is_updated() && m.table.is_updated());
 }
@@ -85,7 +85,7 @@ TEST(Subset, AFailedUpdateLeavesNothingFrozen) {
   Model m;
   SimpleSGDTrainer trainer(m.parameters, 0.25F);
   trainer.learning_rate = 1.0F / 0.0F;
-  EXPECT_THROW(trainer.update({0}, {}), ValueError);
+  EXPECT_THROW(trainer.update({0}, {}), errors::ValueError);
   EXPECT_TRUE(m.a.is_updated() && m.b.is_updated() && m.table.is_updated());
 }
 

@@ -35,7 +35,7 @@ void read_aside(std::istream& is, const TensorSource& source) {
 }
 
 void TextReader::fail(const std::string& what) {
-  throw IoError("Trainer::populate: " + place() + what);
+  throw errors::IoError("Trainer::populate: " + place() + what);
 }
 
 /// "line 2, byte 40: ", the begin of the last word; empty if the stream cannot go back.
@@ -144,19 +144,20 @@ ShadowCounts TextReader::header(const std::string& name) {
 /// `found` was read. An empty name stands for a trainer that has none.
 ShadowCounts TextReader::rest_of_header(const std::string& found, const std::string& name) {
   if (found != "#" + name + "#") {
-    throw UsageError("Trainer::populate: Type does not match expected type: '" + found +
-                     "'; want " + (name.empty() ? "no state of a rule" : "'#" + name + "#'"));
+    throw errors::UsageError("Trainer::populate: Type does not match expected type: '" + found +
+                             "'; want " +
+                             (name.empty() ? "no state of a rule" : "'#" + name + "#'"));
   }
   ShadowCounts counts;
   counts.parameters = count("a number of parameters");
   counts.lookups = count("a number of lookup parameters");
   if (counts.parameters > detail::ModelAccess::parameters(model_).size() ||
       counts.lookups > detail::ModelAccess::lookups(model_).size()) {
-    throw UsageError("Trainer::populate: #" + name + "# has state for " +
-                     std::to_string(counts.parameters) + " parameters and " +
-                     std::to_string(counts.lookups) + " lookup parameters; the model has " +
-                     std::to_string(detail::ModelAccess::parameters(model_).size()) + " and " +
-                     std::to_string(detail::ModelAccess::lookups(model_).size()));
+    throw errors::UsageError("Trainer::populate: #" + name + "# has state for " +
+                             std::to_string(counts.parameters) + " parameters and " +
+                             std::to_string(counts.lookups) + " lookup parameters; the model has " +
+                             std::to_string(detail::ModelAccess::parameters(model_).size()) +
+                             " and " + std::to_string(detail::ModelAccess::lookups(model_).size()));
   }
   return counts;
 }
@@ -201,8 +202,9 @@ Schedule::Pointer TextReader::schedule(const Schedule::Pointer& own) {
     read = own;
   }
   if (read == nullptr) {
-    throw UsageError("Trainer::populate: no schedule of the library is '" + text +
-                     "'; set a schedule of your own as it was when the state was saved, first");
+    throw errors::UsageError(
+        "Trainer::populate: no schedule of the library is '" + text +
+        "'; set a schedule of your own as it was when the state was saved, first");
   }
   return read;
 }
@@ -233,7 +235,7 @@ Schedule::Pointer TextReader::schedule_inside(std::string& text, int depth) {
   }
   try {
     return make_schedule(name, numbers, inner);
-  } catch (const ValueError& e) {
+  } catch (const errors::ValueError& e) {
     fail(e.what());
   }
 }
@@ -245,8 +247,8 @@ std::vector<double> TextReader::tensor(const char* kind, std::size_t size) {
   }
   const std::string found = word("a number of values");
   if (found != std::to_string(size) && found != "+" + std::to_string(size)) {
-    throw UsageError("Trainer::populate: " + std::string(kind) + " has " + found +
-                     " values; the model's has " + std::to_string(size));
+    throw errors::UsageError("Trainer::populate: " + std::string(kind) + " has " + found +
+                             " values; the model's has " + std::to_string(size));
   }
   if (const auto* const aside = static_cast<const TensorSource*>(is_.pword(source_slot()))) {
     return (*aside)(aside_++, size);

@@ -104,9 +104,9 @@ double Trainer::decay_of(const ParameterStorageBase& p) const { return p.state()
 void Trainer::set_lookup_updates(LookupUpdates how) {
   if (how == LookupUpdates::kExact && why_not_exact() != nullptr) {
     const char* name = states().name;
-    throw UsageError(std::string(name == nullptr ? "Trainer" : name) +
-                     ": exact updates of lookup tables: " + why_not_exact() +
-                     "; want sparse or dense ones");
+    throw errors::UsageError(std::string(name == nullptr ? "Trainer" : name) +
+                             ": exact updates of lookup tables: " + why_not_exact() +
+                             "; want sparse or dense ones");
   }
   sparse_updates_enabled = how == LookupUpdates::kSparse;
   is_exact_ = how == LookupUpdates::kExact;
@@ -128,7 +128,7 @@ void Trainer::populate(std::istream& is, real lr) {
   set_learning_rate(lr);
 }
 
-void Trainer::set_schedule(Schedule::Pointer schedule) {
+void Trainer::set_schedule(trainers::Schedule::Pointer schedule) {
   if (schedule != nullptr) {
     set_learning_rate(static_cast<real>(schedule->rate(0)));
   }
@@ -137,7 +137,8 @@ void Trainer::set_schedule(Schedule::Pointer schedule) {
 }
 void Trainer::report_metric(double metric) {
   if (schedule_ == nullptr) {
-    throw UsageError("Trainer::report_metric: there is no schedule; want one that takes a metric");
+    throw errors::UsageError(
+        "Trainer::report_metric: there is no schedule; want one that takes a metric");
   }
   schedule_ = schedule_->after_report(metric);
   follow_schedule();
@@ -169,8 +170,9 @@ void Trainer::limit_gradients(real scale) {
   if (size == 0.0) {
     return;
   }
-  ext::detail::Prepared<updates::ClipByValue> step{{static_cast<double>(clip_value) / size}, {}};
-  const ext::UpdateInfo& info = ext::update_info<updates::ClipByValue>();
+  ext::detail::Prepared<trainers::updates::ClipByValue> step{
+      {static_cast<double>(clip_value) / size}, {}};
+  const ext::UpdateInfo& info = ext::update_info<trainers::updates::ClipByValue>();
   info.prepare(&step);
   for (const auto& storage : ModelAccess::all(*model)) {
     if (!storage->updated) {
@@ -197,8 +199,8 @@ real Trainer::clip(real scale) {
   }
   const float norm = static_cast<float>(std::sqrt(squares)) * std::fabs(scale);
   if (!std::isfinite(clipping_enabled ? static_cast<double>(norm) : squares)) {
-    throw NumericError("Magnitude of gradient is bad: " + util::text_of(norm) +
-                       "; the parameters stay as they were, the gradients are emptied");
+    throw errors::NumericError("Magnitude of gradient is bad: " + util::text_of(norm) +
+                               "; the parameters stay as they were, the gradients are emptied");
   }
   if (!clipping_enabled || norm <= clip_threshold) {
     return scale;
@@ -212,12 +214,12 @@ void Trainer::update() { update(1.0F); }
 void Trainer::update(real scale) {
   try {
     detail::with_typed_allocation([&] { update_scaled(scale); });
-  } catch (const NumericError& error) {
+  } catch (const errors::NumericError& error) {
     const std::string where = util::suspect_text();
     if (where.empty()) {
       throw;
     }
-    throw NumericError(std::string(error.what()) + "\n  " + where);
+    throw errors::NumericError(std::string(error.what()) + "\n  " + where);
   }
 }
 
@@ -243,7 +245,7 @@ void Trainer::update_scaled(real scale) {
   real gscale = 1.0F;
   try {
     gscale = clip(scale);
-  } catch (const NumericError&) {
+  } catch (const errors::NumericError&) {
     model->reset_gradient();
     throw;
   }

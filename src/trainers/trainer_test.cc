@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "dynet/ext/kernels.h"
+#include "dynet/trainers/adamw.h"
+#include "dynet/trainers/lamb.h"
+#include "dynet/trainers/lion.h"
 #include "dynet/training.h"
 
 #include "params/gradient.h"
@@ -427,7 +430,7 @@ TEST_P(RuleTest, AGradientThatIsNotFiniteChangesNothing) {
     b.add_gradients(0.25);
     b.add_bad(i % 4 < 2, i % 3 == 0 ? std::numeric_limits<float>::quiet_NaN()
                                     : std::numeric_limits<float>::infinity());
-    EXPECT_THROW(b.trainer->update(), NumericError);
+    EXPECT_THROW(b.trainer->update(), errors::NumericError);
     b.forget_gradients();
     EXPECT_EQ(b.all(), before);
     EXPECT_EQ(b.model.gradient_l2_norm(), 0.0F);
@@ -447,7 +450,7 @@ TEST_P(RuleTest, LargeGradientsAreFiniteWithoutClipping) {
   EXPECT_NO_THROW(b.trainer->update());
   b.trainer->clipping_enabled = true;
   b.add_bad(false, 3e38F);
-  EXPECT_THROW(b.trainer->update(), NumericError);
+  EXPECT_THROW(b.trainer->update(), errors::NumericError);
 }
 
 TEST_P(RuleTest, ABadSettingIsNamedAndChangesNothing) {
@@ -462,7 +465,7 @@ TEST_P(RuleTest, ABadSettingIsNamedAndChangesNothing) {
     try {
       b.trainer->update();
       ADD_FAILURE() << wanted;
-    } catch (const ValueError& e) {
+    } catch (const errors::ValueError& e) {
       EXPECT_NE(std::string(e.what()).find(wanted), std::string::npos) << e.what();
     }
     setting = good;
@@ -475,10 +478,10 @@ TEST_P(RuleTest, ABadSettingIsNamedAndChangesNothing) {
   refused(b.trainer->learning_rate, -kInfinity, "learning_rate is -inf");
   refused(b.trainer->clip_threshold, kNan, "clip_threshold is nan");
   refused(b.trainer->clip_threshold, -1.0F, "clip_threshold is -1");
-  EXPECT_THROW(b.trainer->update(kNan), ValueError);
-  EXPECT_THROW(b.trainer->restart(kNan), ValueError);
+  EXPECT_THROW(b.trainer->update(kNan), errors::ValueError);
+  EXPECT_THROW(b.trainer->restart(kNan), errors::ValueError);
   if (GetParam().rule != Rule::kAdadelta) {  // which has no rate
-    EXPECT_THROW((void)make_trainer(GetParam().rule, b.model, kInfinity), ValueError);
+    EXPECT_THROW((void)make_trainer(GetParam().rule, b.model, kInfinity), errors::ValueError);
   }
   EXPECT_EQ(b.all(), before);
   b.trainer->clip_threshold = kInfinity;  // no limit

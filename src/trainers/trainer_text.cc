@@ -33,7 +33,7 @@ std::istream& read_word(std::istream& is, Enum& o, const Enum (&all)[kN], const 
     }
     wanted += (wanted.empty() ? "" : e == all[kN - 1] ? " or " : ", ") + name.str();
   }
-  throw UsageError(std::string(what) + ": '" + word + "'; want " + wanted);
+  throw errors::UsageError(std::string(what) + ": '" + word + "'; want " + wanted);
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ void write_number(std::ostream& os, const StateLists::Number& n) {
 }
 void check_written(std::ostream& os) {
   if (!os) {
-    throw IoError("Trainer::save: the stream does not take the state");
+    throw errors::IoError("Trainer::save: the stream does not take the state");
   }
 }
 
@@ -189,7 +189,7 @@ MovingAverage read_mode(trainers::TextReader& in) {
   MovingAverage mode{};
   try {
     word >> mode;
-  } catch (const UsageError& e) {
+  } catch (const errors::UsageError& e) {
     in.fail(e.what());
   }
   return mode;

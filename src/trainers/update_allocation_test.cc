@@ -6,6 +6,10 @@
 #include <new>
 #include <vector>
 
+#include "dynet/schedules.h"
+#include "dynet/trainers/adamw.h"
+#include "dynet/trainers/lamb.h"
+#include "dynet/trainers/lion.h"
 #include "dynet/training.h"
 
 namespace {

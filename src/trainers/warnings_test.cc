@@ -10,6 +10,7 @@
 
 #include "dynet/expr.h"
 #include "dynet/init.h"
+#include "dynet/schedules.h"
 #include "dynet/training.h"
 
 namespace dynet {

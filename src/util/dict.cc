@@ -16,11 +16,11 @@ int Dict::convert(const std::string& word) {
     if (map_unk && static_cast<std::size_t>(unk_id) < words_.size()) {
       return unk_id;
     }
-    throw UsageError("Dict: unknown word '" + word + "' in a frozen dictionary " +
-                     (map_unk ? "that was cleared" : "without set_unk"));
+    throw errors::UsageError("Dict: unknown word '" + word + "' in a frozen dictionary " +
+                             (map_unk ? "that was cleared" : "without set_unk"));
   }
   if (words_.size() >= static_cast<std::size_t>(std::numeric_limits<int>::max())) {
-    throw SizeError("Dict: more words than an int can count");
+    throw errors::SizeError("Dict: more words than an int can count");
   }
   const int id = static_cast<int>(words_.size());
   words_.push_back(word);
@@ -35,18 +35,18 @@ int Dict::convert(const std::string& word) {
 
 const std::string& Dict::convert(const int& id) const {
   if (id < 0 || static_cast<std::size_t>(id) >= words_.size()) {
-    throw IndexError("Dict: id " + std::to_string(id) + " of " + std::to_string(words_.size()) +
-                     " words");
+    throw errors::IndexError("Dict: id " + std::to_string(id) + " of " +
+                             std::to_string(words_.size()) + " words");
   }
   return words_[static_cast<std::size_t>(id)];
 }
 
 void Dict::set_unk(const std::string& word) {
   if (!frozen) {
-    throw UsageError("Dict: set_unk before freeze");
+    throw errors::UsageError("Dict: set_unk before freeze");
   }
   if (map_unk) {
-    throw UsageError("Dict: set_unk was called before");
+    throw errors::UsageError("Dict: set_unk was called before");
   }
   frozen = false;
   try {

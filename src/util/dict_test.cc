@@ -19,7 +19,7 @@ TEST(Dict, GivesIdsInTheOrderOfFirstSight) {
   EXPECT_EQ(d.size(), 2U);
   EXPECT_EQ(d.convert(1), "a");
   EXPECT_THROW(static_cast<void>(d.convert(2)), std::invalid_argument);
-  EXPECT_THROW(static_cast<void>(d.convert(-1)), IndexError);
+  EXPECT_THROW(static_cast<void>(d.convert(-1)), errors::IndexError);
 }
 
 TEST(Dict, FrozenTakesNoNewWord) {
@@ -56,10 +56,10 @@ TEST(Dict, WhatThrowsLeavesTheListsAsTheyWere) {
   d.freeze();
   std::vector<int> s{7};
   std::vector<int> t{8};
-  EXPECT_THROW(read_sentence_pair("x ||| x new", s, d, t, d), UsageError);
+  EXPECT_THROW(read_sentence_pair("x ||| x new", s, d, t, d), errors::UsageError);
   EXPECT_EQ(s, (std::vector<int>{7}));
   EXPECT_EQ(t, (std::vector<int>{8}));
-  EXPECT_THROW(read_sentence("x new", d), UsageError);
+  EXPECT_THROW(read_sentence("x new", d), errors::UsageError);
 }
 
 TEST(Dict, ClearedKeepsItsStateAndGivesNoIdThatIsNotThere) {

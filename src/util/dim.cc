@@ -10,16 +10,17 @@ namespace dynet {
 namespace {
 
 [[noreturn]] void too_many(std::size_t n) {
-  throw SizeError("Dim: " + std::to_string(n) + " dimensions; at most " +
-                  std::to_string(DYNET_MAX_TENSOR_DIM) + " are possible");
+  throw errors::SizeError("Dim: " + std::to_string(n) + " dimensions; at most " +
+                          std::to_string(DYNET_MAX_TENSOR_DIM) + " are possible");
 }
 
 constexpr std::int64_t kMostExtent = std::numeric_limits<unsigned>::max();
 
 unsigned narrow(std::int64_t n, const char* member, const Dim& d) {
   if (n > kMostExtent) {
-    throw SizeError(std::string("Dim::") + member + ": " + to_string(d) + " has " +
-                    std::to_string(n) + " elements, more than 32 bits count; use elements()");
+    throw errors::SizeError(std::string("Dim::") + member + ": " + to_string(d) + " has " +
+                            std::to_string(n) +
+                            " elements, more than 32 bits count; use elements()");
   }
   return static_cast<unsigned>(n);
 }
@@ -50,10 +51,10 @@ Dim::Dim(const std::vector<long>& x, unsigned b) : bd(b) {
   }
   for (const long extent : x) {
     if (extent < 0) {
-      throw ValueError("Dim: extent " + std::to_string(extent) + " is negative");
+      throw errors::ValueError("Dim: extent " + std::to_string(extent) + " is negative");
     }
     if (static_cast<unsigned long>(extent) > std::numeric_limits<unsigned>::max()) {
-      throw SizeError("Dim: extent " + std::to_string(extent) + " does not fit 32 bits");
+      throw errors::SizeError("Dim: extent " + std::to_string(extent) + " does not fit 32 bits");
     }
     d[nd++] = static_cast<unsigned>(extent);
   }
@@ -95,8 +96,9 @@ unsigned Dim::num_nonone_dims() const {
 
 void Dim::set(unsigned i, unsigned s) {
   if (!(i < nd || s == 1) || s == 0) {
-    throw ValueError("Dim::set(" + std::to_string(i) + ", " + std::to_string(s) + ") of " +
-                     to_string(*this) + ": want an existing dimension and an extent that is not 0");
+    throw errors::ValueError("Dim::set(" + std::to_string(i) + ", " + std::to_string(s) + ") of " +
+                             to_string(*this) +
+                             ": want an existing dimension and an extent that is not 0");
   }
   if (i < nd) {
     d[i] = s;
@@ -105,8 +107,8 @@ void Dim::set(unsigned i, unsigned s) {
 
 void Dim::delete_dim(unsigned i) {
   if (i >= nd) {
-    throw ValueError("Dim::delete_dim(" + std::to_string(i) + ") of " + to_string(*this) +
-                     ": there is no such dimension");
+    throw errors::ValueError("Dim::delete_dim(" + std::to_string(i) + ") of " + to_string(*this) +
+                             ": there is no such dimension");
   }
   if (nd == 1) {
     d[0] = 1;
@@ -120,8 +122,8 @@ void Dim::delete_dims(std::vector<unsigned> dims, bool reduce_batch) {
   std::sort(dims.begin(), dims.end());
   dims.erase(std::unique(dims.begin(), dims.end()), dims.end());
   if (!dims.empty() && dims.back() >= nd) {
-    throw ValueError("Dim::delete_dims of " + to_string(*this) + ": there is no dimension " +
-                     std::to_string(dims.back()));
+    throw errors::ValueError("Dim::delete_dims of " + to_string(*this) +
+                             ": there is no dimension " + std::to_string(dims.back()));
   }
   Dim r;
   r.bd = reduce_batch ? 1 : bd;
@@ -145,8 +147,8 @@ void Dim::add_dim(unsigned n) {
 
 void Dim::insert_dim(unsigned i, unsigned n) {
   if (i > nd) {
-    throw ValueError("Dim::insert_dim(" + std::to_string(i) + ") into " + to_string(*this) +
-                     ": want a position up to " + std::to_string(nd));
+    throw errors::ValueError("Dim::insert_dim(" + std::to_string(i) + ") into " + to_string(*this) +
+                             ": want a position up to " + std::to_string(nd));
   }
   if (nd == DYNET_MAX_TENSOR_DIM) {
     too_many(nd + 1);
@@ -163,7 +165,8 @@ Dim Dim::transpose() const {
   } else if (nd == 2) {
     std::swap(r.d[0], r.d[1]);
   } else {
-    throw ShapeError("Dim::transpose of " + to_string(*this) + ": want one or two dimensions");
+    throw errors::ShapeError("Dim::transpose of " + to_string(*this) +
+                             ": want one or two dimensions");
   }
   return r;
 }
@@ -175,16 +178,18 @@ void Dim::print_profile(std::ostream& out) const {
 }
 
 void Dim::too_large() const {
-  throw SizeError("the shape " + to_string(*this) + " has more than 2^60 elements");
+  throw errors::SizeError("the shape " + to_string(*this) + " has more than 2^60 elements");
 }
 
+template <int>
 unsigned to_extent(ext::Count count, const std::string& what) {
   if (!count.fits(kMostExtent)) {
-    throw SizeError(what + ": " + count.text() + "; an extent is at most " +
-                    std::to_string(kMostExtent));
+    throw errors::SizeError(what + ": " + count.text() + "; an extent is at most " +
+                            std::to_string(kMostExtent));
   }
   return static_cast<unsigned>(count.value());
 }
+template unsigned to_extent<>(ext::Count count, const std::string& what);
 
 bool operator==(const Dim& a, const Dim& b) {
   return a.nd == b.nd && a.bd == b.bd && std::equal(a.d, a.d + a.nd, b.d);
@@ -242,6 +247,7 @@ std::istream& operator>>(std::istream& is, Dim& d) {
   return is;
 }
 
+template <int>
 std::string to_string(const Dim& d) {
   std::string s = "{";
   for (unsigned i = 0; i < d.nd; ++i) {
@@ -253,5 +259,6 @@ std::string to_string(const Dim& d) {
   }
   return s;
 }
+template std::string to_string<>(const Dim& d);
 
 }  // namespace dynet

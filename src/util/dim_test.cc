@@ -36,29 +36,29 @@ TEST(Dim, CountsElements) {
 }
 
 TEST(Dim, RefusesWhatItCannotCount) {
-  EXPECT_THROW(Dim({1, 1, 1, 1, 1, 1, 1, 1}), SizeError);
+  EXPECT_THROW(Dim({1, 1, 1, 1, 1, 1, 1, 1}), errors::SizeError);
   EXPECT_THROW(Dim(std::vector<long>(8, 1)), std::invalid_argument);
-  EXPECT_THROW(Dim(std::vector<long>{3, -1}), ValueError);
-  EXPECT_THROW(Dim(std::vector<long>{1L << 32}), SizeError);
+  EXPECT_THROW(Dim(std::vector<long>{3, -1}), errors::ValueError);
+  EXPECT_THROW(Dim(std::vector<long>{1L << 32}), errors::SizeError);
   const Dim large({1U << 20, 1U << 12});  // 2^32
   EXPECT_EQ(large.elements(), std::int64_t{1} << 32);
-  EXPECT_THROW((void)large.size(), SizeError);
-  EXPECT_THROW((void)large.batch_size(), SizeError);
+  EXPECT_THROW((void)large.size(), errors::SizeError);
+  EXPECT_THROW((void)large.batch_size(), errors::SizeError);
   const Dim absurd({1U << 31, 1U << 31}, 1U << 31);
-  EXPECT_THROW((void)absurd.elements(), SizeError);
-  EXPECT_THROW((void)Dim({1U << 31, 1U << 31}).example_elements(), SizeError);
+  EXPECT_THROW((void)absurd.elements(), errors::SizeError);
+  EXPECT_THROW((void)Dim({1U << 31, 1U << 31}).example_elements(), errors::SizeError);
   EXPECT_EQ(Dim({1U << 30, 1U << 30}).elements(), std::int64_t{1} << 60);
 }
 
 TEST(Dim, SumsAndProductsDoNotWrap) {
   using ext::Count;
   const Dim wide({1U << 31, 1U << 31});
-  EXPECT_THROW(static_cast<void>(wide.sum_dims()), SizeError);
+  EXPECT_THROW(static_cast<void>(wide.sum_dims()), errors::SizeError);
   EXPECT_EQ(to_extent(Count(65535) * 65537, "x"), 4294967295U);
   try {
     static_cast<void>(to_extent(Count(65536) * 65536, "rows"));
     FAIL();
-  } catch (const SizeError& e) {
+  } catch (const errors::SizeError& e) {
     EXPECT_STREQ(e.what(), "rows: 4294967296; an extent is at most 4294967295");
   }
   const std::int64_t most = Count::kMost;
@@ -103,16 +103,16 @@ TEST(Dim, ChangesKeepUnusedEntriesAtOne) {
 
 TEST(Dim, RefusesBadChanges) {
   Dim d({2, 3});
-  EXPECT_THROW(d.set(0, 0), ValueError);
-  EXPECT_THROW(d.set(2, 4), ValueError);
+  EXPECT_THROW(d.set(0, 0), errors::ValueError);
+  EXPECT_THROW(d.set(2, 4), errors::ValueError);
   EXPECT_NO_THROW(d.set(2, 1));
-  EXPECT_THROW(d.delete_dim(2), ValueError);
-  EXPECT_THROW(d.delete_dims({2}, false), ValueError);
-  EXPECT_THROW(d.insert_dim(3, 1), ValueError);
-  EXPECT_THROW(d.resize(8), SizeError);
+  EXPECT_THROW(d.delete_dim(2), errors::ValueError);
+  EXPECT_THROW(d.delete_dims({2}, false), errors::ValueError);
+  EXPECT_THROW(d.insert_dim(3, 1), errors::ValueError);
+  EXPECT_THROW(d.resize(8), errors::SizeError);
   Dim seven({1, 2, 3, 4, 5, 6, 7});
-  EXPECT_THROW(seven.add_dim(1), SizeError);
-  EXPECT_THROW(seven.insert_dim(0, 1), SizeError);
+  EXPECT_THROW(seven.add_dim(1), errors::SizeError);
+  EXPECT_THROW(seven.insert_dim(0, 1), errors::SizeError);
   EXPECT_EQ(d, Dim({2, 3}));
 }
 
@@ -122,7 +122,7 @@ TEST(Dim, TruncatesAndTransposes) {
   EXPECT_EQ(Dim().truncate(), Dim());
   EXPECT_EQ(Dim({4}, 2).transpose(), Dim({1, 4}, 2));
   EXPECT_EQ(Dim({4, 2}).transpose(), Dim({2, 4}));
-  EXPECT_THROW((void)Dim({2, 2, 2}).transpose(), ShapeError);
+  EXPECT_THROW((void)Dim({2, 2, 2}).transpose(), errors::ShapeError);
   EXPECT_NE(Dim({3}), Dim({3, 1}));
   EXPECT_NE(Dim({3}), Dim({3}, 2));
 }
@@ -200,13 +200,13 @@ TEST(Dim, RandomChangesAgreeWithAList) {
 }
 
 TEST(Errors, AreTheStandardTypesToo) {
-  EXPECT_THROW(throw ShapeError("x"), std::invalid_argument);
-  EXPECT_THROW(throw UsageError("x"), std::runtime_error);
-  EXPECT_THROW(throw DomainError("x"), std::domain_error);
+  EXPECT_THROW(throw errors::ShapeError("x"), std::invalid_argument);
+  EXPECT_THROW(throw errors::UsageError("x"), std::runtime_error);
+  EXPECT_THROW(throw errors::DomainError("x"), std::domain_error);
   EXPECT_THROW(throw out_of_memory("x"), std::runtime_error);
   try {
-    throw IndexError("which");
-  } catch (const Error& e) {
+    throw errors::IndexError("which");
+  } catch (const errors::Error& e) {
     EXPECT_STREQ(e.message(), "which");
   }
 }

@@ -55,12 +55,12 @@ TEST_F(TraceTest, AnotherWordIsAnError) {
   try {
     static_cast<void>(is_traced(TraceWord::kPlan));
     FAIL() << "a word that means nothing was taken";
-  } catch (const ValueError& e) {
+  } catch (const errors::ValueError& e) {
     EXPECT_EQ(std::string(e.what()),
               "DYNET_TRACE: 'pla' is nothing to trace; want graph, plan, memory, execute, time or "
               "all, separated by commas");
   }
-  EXPECT_THROW(static_cast<void>(is_traced(TraceWord::kGraph)), ValueError);
+  EXPECT_THROW(static_cast<void>(is_traced(TraceWord::kGraph)), errors::ValueError);
 }
 
 TEST_F(TraceTest, SettingReturnsWhatWasSet) {

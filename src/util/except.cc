@@ -2,7 +2,7 @@
 
 namespace dynet {
 
-Error::~Error() = default;
+errors::Error::~Error() = default;
 
 namespace detail {
 namespace {

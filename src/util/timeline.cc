@@ -95,7 +95,7 @@ void start_timeline() {
   Timeline& all = timeline();
   const std::lock_guard lock(all.mutex);
   if (is_recording()) {
-    throw UsageError("TimelineScope: another one records already; want one at a time");
+    throw errors::UsageError("TimelineScope: another one records already; want one at a time");
   }
   all.events.clear();
   all.threads.clear();

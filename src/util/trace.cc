@@ -32,9 +32,10 @@ std::uint8_t parse_trace(std::string_view words, std::string_view source) {
     const std::string_view word = words.substr(0, comma);
     const std::uint8_t bit = bit_of(word);
     if (bit == 0) {
-      throw ValueError(std::string(source) + ": '" + std::string(word) +
-                       "' is nothing to trace; want graph, plan, memory, execute, time or all, "
-                       "separated by commas");
+      throw errors::ValueError(
+          std::string(source) + ": '" + std::string(word) +
+          "' is nothing to trace; want graph, plan, memory, execute, time or all, "
+          "separated by commas");
     }
     bits |= bit;
     words = comma == std::string_view::npos ? std::string_view() : words.substr(comma + 1);

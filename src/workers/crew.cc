@@ -71,16 +71,16 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
 WorkerOptions checked(const WorkerOptions& options, std::size_t learning_pieces) {
   constexpr unsigned kMostWorkers = 1024;
   if (options.workers == 0 || options.workers > kMostWorkers) {
-    throw ValueError("workers: " + std::to_string(options.workers) + " workers; want 1 to " +
-                     std::to_string(kMostWorkers));
+    throw errors::ValueError("workers: " + std::to_string(options.workers) +
+                             " workers; want 1 to " + std::to_string(kMostWorkers));
   }
   if (learning_pieces == 0 || learning_pieces > Crew::kMaxLearningPieces) {
-    throw ValueError("workers: " + std::to_string(learning_pieces) + " pieces; want 1 to " +
-                     std::to_string(Crew::kMaxLearningPieces));
+    throw errors::ValueError("workers: " + std::to_string(learning_pieces) + " pieces; want 1 to " +
+                             std::to_string(Crew::kMaxLearningPieces));
   }
   if (!(options.patience >= 0)) {
-    throw ValueError("workers: patience of " + util::text_of(options.patience) +
-                     " seconds; want 0 (without end) or more");
+    throw errors::ValueError("workers: patience of " + util::text_of(options.patience) +
+                             " seconds; want 0 (without end) or more");
   }
   return options;
 }
@@ -157,7 +157,7 @@ class Crew::Implementation {
   struct InUse {
     explicit InUse(std::atomic<bool>& use) : flag(use) {
       if (flag.exchange(true)) {
-        throw UsageError(
+        throw errors::UsageError(
             "workers: a call is in progress, which another thread may have made; want one at a "
             "time, and close() after it");
       }
@@ -257,18 +257,19 @@ void Crew::Implementation::end() {
 
 void Crew::Implementation::check(const Call& call) const {
   if (getpid() != owner_) {
-    throw UsageError("workers: they belong to process " + std::to_string(owner_) +
-                     "; want a pool of the own process");
+    throw errors::UsageError("workers: they belong to process " + std::to_string(owner_) +
+                             "; want a pool of the own process");
   }
   if (processes_.pids().empty()) {
-    throw UsageError("workers: there are none any more, " + why_closed_ + "; want another pool");
+    throw errors::UsageError("workers: there are none any more, " + why_closed_ +
+                             "; want another pool");
   }
   const std::size_t most = call.learn ? learning_pieces_ : kMaxPieces;
   if (call.count > kMaxExamples || call.pieces > most || call.pieces > call.count ||
       call.pieces == 0) {
-    throw ValueError("workers: " + std::to_string(call.count) + " examples in " +
-                     std::to_string(call.pieces) + " pieces; want at most " +
-                     std::to_string(kMaxExamples) + " in 1 to " + std::to_string(most));
+    throw errors::ValueError("workers: " + std::to_string(call.count) + " examples in " +
+                             std::to_string(call.pieces) + " pieces; want at most " +
+                             std::to_string(kMaxExamples) + " in 1 to " + std::to_string(most));
   }
 }
 
@@ -349,7 +350,8 @@ std::string Crew::Implementation::name_of(std::size_t worker, int pid) const {
 }
 
 void Crew::Implementation::fail(const std::string& what, std::size_t worker, int pid, int signal) {
-  throw WorkerError(name_of(worker, pid) + " " + what, static_cast<unsigned>(worker), pid, signal);
+  throw errors::WorkerError(name_of(worker, pid) + " " + what, static_cast<unsigned>(worker), pid,
+                            signal);
 }
 
 /// Only the values of the model outlive a failed call, which does not change them.

@@ -74,7 +74,7 @@ bool has_children() { return waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECH
 class Faults : public ::testing::Test {
  protected:
   /// The error of a pool whose worker runs `what` at example 7.
-  WorkerError error_of(const std::function<void()>& what, double most_seconds = 2) {
+  errors::WorkerError error_of(const std::function<void()>& what, double most_seconds = 2) {
     const SmallModel model;
     WorkerPool pool(model.parameters,
                     [&](ComputationGraph& cg, const std::vector<unsigned>& examples) {
@@ -92,7 +92,7 @@ class Faults : public ::testing::Test {
     const Clock::time_point begin = Clock::now();
     try {
       pool.learn({1, 2, 3, 4, 5, 6, 7, 8});
-    } catch (const WorkerError& error) {
+    } catch (const errors::WorkerError& error) {
       EXPECT_LT(seconds_since(begin), most_seconds);
       EXPECT_LT(error.worker, 2U);
       EXPECT_EQ(error.pid, pids[error.worker]);
@@ -104,7 +104,7 @@ class Faults : public ::testing::Test {
       EXPECT_FALSE(has_children());
       EXPECT_EQ(model.values(), before);
       EXPECT_EQ(model.parameters.gradient_l2_norm(), 0.0F);
-      EXPECT_THROW(pool.learn({1}), UsageError);
+      EXPECT_THROW(pool.learn({1}), errors::UsageError);
       WorkerPool another(model.parameters, model, {2});
       EXPECT_GT(another.learn({1, 2, 3}), 0.0);
       return error;
@@ -114,10 +114,11 @@ class Faults : public ::testing::Test {
   }
   /// A pool fails in its first call.
   static void error_of_first_call(const SmallModel& model) {
-    WorkerPool pool(
-        model.parameters,
-        [](ComputationGraph&, const std::vector<unsigned>&) -> Expression { throw StateError(""); },
-        {2});
+    WorkerPool pool(model.parameters,
+                    [](ComputationGraph&, const std::vector<unsigned>&) -> Expression {
+                      throw errors::StateError("");
+                    },
+                    {2});
     EXPECT_THROW(pool.learn({1, 2}), WorkerError);
   }
   static bool says(const WorkerError& error, const std::string& part) {
@@ -128,11 +129,11 @@ class Faults : public ::testing::Test {
 };
 
 TEST_F(Faults, AWorkerThatThrows) {
-  const WorkerError error = error_of([] { throw UsageError("no such sentence"); });
+  const errors::WorkerError error = error_of([] { throw errors::UsageError("no such sentence"); });
   EXPECT_TRUE(says(error, "threw: no such sentence"));
   EXPECT_EQ(error.signal, 0);
   EXPECT_TRUE(says(error_of([] { throw 5; }), "no std::exception"));
-  EXPECT_TRUE(says(error_of([] { throw UsageError(std::string(100'000, 'x')); }), "xxx"));
+  EXPECT_TRUE(says(error_of([] { throw errors::UsageError(std::string(100'000, 'x')); }), "xxx"));
 }
 /// Another pool that repeats the call draws the random numbers of the failed call.
 TEST_F(Faults, RandomNumbersOfARepeatedCall) {
@@ -150,7 +151,7 @@ TEST_F(Faults, RandomNumbersOfARepeatedCall) {
   EXPECT_EQ(loss(), right);
 }
 TEST_F(Faults, AWorkerThatIsKilled) {
-  const WorkerError error = error_of([] { raise(SIGKILL); });
+  const errors::WorkerError error = error_of([] { raise(SIGKILL); });
   EXPECT_TRUE(says(error, "was killed by signal 9 (Killed)"));
   EXPECT_EQ(error.signal, SIGKILL);
 }
@@ -192,7 +193,7 @@ TEST_F(Faults, AWorkerThatTakesLong) {
   WorkerPool patient(model.parameters, silent, {2, 2, WorkerGradient::kMean, 0});
   EXPECT_GT(patient.learn({1, 2}), 0.0);
   WorkerPool impatient(model.parameters, silent, {2, 2, WorkerGradient::kMean, 0.3});
-  EXPECT_THROW(impatient.learn({1, 2}), WorkerError);
+  EXPECT_THROW(impatient.learn({1, 2}), errors::WorkerError);
 }
 
 /// Whoever ignores the ends of children is told by the system only that there is none.
@@ -201,7 +202,7 @@ TEST_F(Faults, AWorkerThatSomebodyElseWaitedFor) {
   struct sigaction before{};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGCHLD, &ignore, &before);
-  const WorkerError error = error_of([] { raise(SIGKILL); });
+  const errors::WorkerError error = error_of([] { raise(SIGKILL); });
   sigaction(SIGCHLD, &before, nullptr);
   EXPECT_TRUE(says(error, "is gone, and somebody else waited for it"));
 }
@@ -217,7 +218,7 @@ TEST_F(Faults, AWorkerThatIsKilledWhileItWaits) {
   try {
     pool.learn({1, 2, 3, 4});
     ADD_FAILURE() << "no error";
-  } catch (const WorkerError& error) {
+  } catch (const errors::WorkerError& error) {
     EXPECT_EQ(error.worker, 1U);
     EXPECT_EQ(error.signal, SIGTERM);
   }
@@ -257,7 +258,7 @@ TEST_F(Faults, AWorkerThatIsKilledDuringAnUpdate) {
     try {
       pool.learn(minibatch(1));
       EXPECT_FALSE(is_killed);
-    } catch (const WorkerError& error) {
+    } catch (const errors::WorkerError& error) {
       EXPECT_TRUE(is_killed);
       EXPECT_EQ(error.worker, 1U);
       EXPECT_EQ(error.signal, SIGKILL);
@@ -276,13 +277,13 @@ TEST_F(Faults, AnUpdateThatThrows) {
   InterruptedTrainer trainer(parameters, 0.1F);
   WorkerPool pool(parameters, model, {2});
   pool.learn(minibatch(0));
-  trainer.middle = [] { throw StateError("in the middle"); };
-  EXPECT_THROW(trainer.update(), StateError);
+  trainer.middle = [] { throw errors::StateError("in the middle"); };
+  EXPECT_THROW(trainer.update(), errors::StateError);
   trainer.middle = [] {};
   parameters.reset_gradient();
   trainer.learning_rate = std::nanf("");
   pool.learn(minibatch(1));
-  EXPECT_THROW(trainer.update(), ValueError);
+  EXPECT_THROW(trainer.update(), errors::ValueError);
   trainer.learning_rate = 0.1F;
   const double before = pool.evaluate(minibatch(1));
   for (int step = 0; step < 5; ++step) {
@@ -304,7 +305,7 @@ TEST_F(Faults, GradientsOfACallThatFails) {
                     return Expression();
                   },
                   {2});
-  EXPECT_THROW(pool.learn({1, 2, 3}), WorkerError);
+  EXPECT_THROW(pool.learn({1, 2, 3}), errors::WorkerError);
   EXPECT_EQ(model.parameters.gradient_l2_norm(), 0.0F);
 }
 
@@ -315,13 +316,13 @@ TEST_F(Faults, AnErrorInTheParent) {
   workers::Hooks hooks;
   hooks.wait = [&polls] {
     if (++polls == 3) {
-      throw UsageError("interrupted");
+      throw errors::UsageError("interrupted");
     }
   };
   workers::Crew crew(
       model.parameters, [](const workers::Piece& /*piece*/) { pause(); }, 8, 4, {2}, hooks);
   const std::vector<unsigned> examples(4);
-  EXPECT_THROW(crew.run({examples.data(), 4, 4, true, 1.0}), UsageError);
+  EXPECT_THROW(crew.run({examples.data(), 4, 4, true, 1.0}), errors::UsageError);
   EXPECT_FALSE(has_children());
   EXPECT_TRUE(crew.pids().empty());
 }
@@ -361,7 +362,7 @@ bool stays_in_workers(const SmallModel& model, const workers::Hooks& hooks,
 
 TEST_F(Faults, AWorkerThatThrowsAtItsEndStaysAWorker) {
   workers::Hooks hooks;
-  hooks.leave = [] { throw UsageError("at the end"); };
+  hooks.leave = [] { throw errors::UsageError("at the end"); };
   EXPECT_TRUE(stays_in_workers(SmallModel(), hooks, [](workers::Crew& crew) { crew.close(); }));
   EXPECT_FALSE(has_children());
 }
@@ -388,8 +389,8 @@ TEST_F(Faults, AWorkerWithoutMemoryIsAnErrorInTheParent) {
   std::string error;
   EXPECT_TRUE(stays_in_workers(model, hooks, [&](workers::Crew& crew) {
     const std::vector<unsigned> examples(4);
-    error =
-        testing::text_of_error<WorkerError>([&] { crew.run({examples.data(), 4, 4, true, 1.0}); });
+    error = testing::text_of_error<errors::WorkerError>(
+        [&] { crew.run({examples.data(), 4, 4, true, 1.0}); });
   }));
   EXPECT_NE(error.find("threw: workers: the system refused to map"), std::string::npos) << error;
 }
@@ -422,7 +423,7 @@ TEST_F(Faults, KillsOfWorkersAtRandomMoments) {
     });
     try {
       train_on(model, pool);
-    } catch (const WorkerError& error) {
+    } catch (const errors::WorkerError& error) {
       killer.join();
       EXPECT_LT(seconds_since(killed_at), 2);
       EXPECT_EQ(error.worker, victim);

@@ -96,7 +96,7 @@ std::string shared_memory_name = "dynet_mp_shared_memory";
 timespec start_time{};
 bool stop_requested = false;
 bool average_gradients = true;
-double patience = WorkerOptions().patience;
+double patience = workers::WorkerOptions().patience;
 SharedObject* shared_object = nullptr;
 
 std::string generate_queue_name() { return unique_name("queue"); }
@@ -118,8 +118,8 @@ std::vector<Workload> create_workloads(unsigned num_children) {
       for (Workload& made : workloads) {
         close_all(made);
       }
-      throw IoError("create_workloads: pipes for " + std::to_string(num_children) +
-                    " children: " + std::strerror(error));
+      throw errors::IoError("create_workloads: pipes for " + std::to_string(num_children) +
+                            " children: " + std::strerror(error));
     }
   }
   return workloads;
@@ -144,8 +144,8 @@ unsigned spawn_children(std::vector<Workload>& workloads) {
         w.pid = 0;
         close_all(w);
       }
-      throw UsageError("spawn_children: the system gives no process for child " +
-                       std::to_string(i) + ": " + std::strerror(error));
+      throw errors::UsageError("spawn_children: the system gives no process for child " +
+                               std::to_string(i) + ": " + std::strerror(error));
     }
   }
   for (Workload& w : workloads) {
@@ -168,11 +168,11 @@ void cleanup(std::vector<Workload>& workloads) {
     }
   }
   if (failed.is_known) {
-    throw WorkerError("child " + std::to_string(failed.worker) + " of " +
-                          std::to_string(all.size()) + " (process " + std::to_string(failed.pid) +
-                          ") " + workers::describe_end(failed.status),
-                      static_cast<unsigned>(failed.worker), failed.pid,
-                      WIFSIGNALED(failed.status) ? WTERMSIG(failed.status) : 0);
+    throw errors::WorkerError(
+        "child " + std::to_string(failed.worker) + " of " + std::to_string(all.size()) +
+            " (process " + std::to_string(failed.pid) + ") " + workers::describe_end(failed.status),
+        static_cast<unsigned>(failed.worker), failed.pid,
+        WIFSIGNALED(failed.status) ? WTERMSIG(failed.status) : 0);
   }
 }
 
@@ -195,8 +195,8 @@ void read_bytes(int pipe, void* to, std::size_t bytes) {
       continue;
     }
     if (got <= 0) {
-      throw IoError("read_data: " + std::to_string(bytes) + " bytes are missing: " +
-                    (got == 0 ? "the pipe has ended" : std::strerror(errno)));
+      throw errors::IoError("read_data: " + std::to_string(bytes) + " bytes are missing: " +
+                            (got == 0 ? "the pipe has ended" : std::strerror(errno)));
     }
     at += got;
     bytes -= static_cast<std::size_t>(got);
@@ -211,15 +211,15 @@ void write_bytes(int pipe, const void* from, std::size_t bytes) {
       continue;
     }
     if (put < 0) {
-      throw IoError(std::string("write_data: ") + std::strerror(errno));
+      throw errors::IoError(std::string("write_data: ") + std::strerror(errno));
     }
     at += put;
     bytes -= static_cast<std::size_t>(put);
   }
 }
 
-WorkerOptions worker_options(unsigned num_children) {
-  WorkerOptions options;
+workers::WorkerOptions worker_options(unsigned num_children) {
+  workers::WorkerOptions options;
   options.workers = num_children;
   options.patience = patience;
   return options;
@@ -233,9 +233,10 @@ UnsharedGradients::UnsharedGradients() : unshared_(dynet::detail::ModelAccess::a
 void UnsharedGradients::check() const {
   for (const auto& storage : dynet::detail::ModelAccess::all(unshared_)) {
     if (storage->has_grad()) {
-      throw UsageError("workers: the gradient of " + storage->name +
-                       " would be lost with the worker: the parameter is not in memory that "
-                       "processes share; want initialize(argc, argv, true) before it is made");
+      throw errors::UsageError(
+          "workers: the gradient of " + storage->name +
+          " would be lost with the worker: the parameter is not in memory that "
+          "processes share; want initialize(argc, argv, true) before it is made");
     }
   }
 }

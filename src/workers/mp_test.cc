@@ -260,7 +260,7 @@ TEST(MpWithoutSharedMemory, AGradientThatWouldBeLostIsAnError) {
   static_cast<void>(learner.LearnFromDatum(0, true));  // of the parent's own; it stays
   EXPECT_EQ((mp::run_mp_minibatch<unsigned, Loss>(2, &evaluating, data(0, 5))).count, 5U);
   EXPECT_GT(learner.model.parameters.gradient_l2_norm(), 0.0F);
-  EXPECT_NE(testing::text_of_error<WorkerError>([&] {
+  EXPECT_NE(testing::text_of_error<errors::WorkerError>([&] {
               mp::run_mp_minibatch<unsigned, Loss>(2, &learner, data(0, 5));
             }).find("would be lost with the worker"),
             std::string::npos);
@@ -281,7 +281,7 @@ TEST_F(Mp, AWorkerThatFailsIsAnError) {
   SimpleSGDTrainer trainer(learner.model.parameters, 0.05F);
   EXPECT_THROW(
       (mp::run_multi_process<unsigned, Loss>(2, &learner, &trainer, data(0, 24), {}, 1, 0, 0)),
-      WorkerError);
+      errors::WorkerError);
   EXPECT_EQ(learner.saves, 0);
 }
 
@@ -298,7 +298,7 @@ TEST_F(Mp, ChildrenOfTheProgramsOwn) {
         const auto datum = mp::read_data<unsigned>(workloads[cid].p2c[0]);
         mp::write_data(workloads[cid].c2p[1], learner.LearnFromDatum(datum, false));
       }
-    } catch (const IoError&) {
+    } catch (const errors::IoError&) {
       _exit(0);  // the parent has closed its end
     } catch (...) {
       _exit(1);
@@ -334,20 +334,20 @@ TEST_F(Mp, ChildrenThatFail) {
     }
     pause();
   });
-  EXPECT_THROW(mp::read_data<int>(killed[1].c2p[0]), IoError);
+  EXPECT_THROW(mp::read_data<int>(killed[1].c2p[0]), errors::IoError);
   EXPECT_THROW(
       {
         for (;;) {
           mp::write_data(killed[1].p2c[1], 5);
         }
       },
-      IoError);
+      errors::IoError);
   const pid_t pid = killed[1].pid;
   kill(killed[0].pid, SIGTERM);
   try {
     mp::cleanup(killed);
     ADD_FAILURE() << "no error";
-  } catch (const WorkerError& error) {
+  } catch (const errors::WorkerError& error) {
     EXPECT_EQ(error.worker, 0U);
     EXPECT_EQ(error.signal, SIGTERM);
     EXPECT_NE(error.pid, pid);
@@ -355,7 +355,7 @@ TEST_F(Mp, ChildrenThatFail) {
   std::vector<mp::Workload> left = spawn(3, [](unsigned cid) { _exit(cid == 2 ? 7 : 0); });
   const int last = left[2].pid;
   const std::string want = "child 2 of 3 (process " + std::to_string(last) + ") left with status 7";
-  EXPECT_EQ(testing::text_of_error<WorkerError>([&] { mp::cleanup(left); }), want);
+  EXPECT_EQ(testing::text_of_error<errors::WorkerError>([&] { mp::cleanup(left); }), want);
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   std::vector<mp::Workload> none = mp::create_workloads(0);
   EXPECT_EQ(mp::spawn_children(none), 0U);
@@ -378,7 +378,7 @@ TEST_F(Mp, PipesThatTheSystemRefuses) {
   };
   const FewFiles limit;
   for (int round = 0; round < 2; ++round) {
-    EXPECT_NE(testing::text_of_error<IoError>([] {
+    EXPECT_NE(testing::text_of_error<errors::IoError>([] {
                 static_cast<void>(mp::create_workloads(100));
               }).find("create_workloads: pipes for 100 children"),
               std::string::npos);
@@ -398,7 +398,7 @@ TEST_F(Mp, Helpers) {
   mp::write_data(ends[1], mp::WorkloadHeader{true, false, 7});
   EXPECT_EQ(mp::read_data<mp::WorkloadHeader>(ends[0]).report_frequency, 7U);
   close(ends[1]);
-  EXPECT_THROW(mp::read_data<int>(ends[0]), IoError);
+  EXPECT_THROW(mp::read_data<int>(ends[0]), errors::IoError);
   close(ends[0]);
   auto* const shared = mp::get_shared_memory<std::atomic<int>>();
   EXPECT_EQ(*shared, 0);

@@ -58,9 +58,9 @@ Cut cut_by_cost(const std::vector<unsigned>& examples, const std::vector<double>
   if (costs.size() != examples.size() || !std::all_of(costs.begin(), costs.end(), [](double c) {
         return c >= 0 && std::isfinite(c);
       })) {
-    throw ValueError("WorkerPool::learn: " + std::to_string(costs.size()) + " costs for " +
-                     std::to_string(examples.size()) +
-                     " examples; want a number of 0 or more for each");
+    throw errors::ValueError("WorkerPool::learn: " + std::to_string(costs.size()) + " costs for " +
+                             std::to_string(examples.size()) +
+                             " examples; want a number of 0 or more for each");
   }
   std::vector<std::uint32_t> order(examples.size());
   std::iota(order.begin(), order.end(), 0U);

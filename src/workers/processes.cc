@@ -70,8 +70,8 @@ void Processes::add(const std::function<int()>& fork, const std::function<void()
   const pid_t child = fork();
   if (child < 0) {
     const int error = errno;
-    throw UsageError("workers: the system gives no process for worker " +
-                     std::to_string(pids_.size()) + ": " + std::strerror(error));
+    throw errors::UsageError("workers: the system gives no process for worker " +
+                             std::to_string(pids_.size()) + ": " + std::strerror(error));
   }
   if (child == 0) {
     be_child(owner_, pids_.size(), body);

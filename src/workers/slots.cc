@@ -44,12 +44,13 @@ std::size_t gradient_bytes(const StorageState& s) {
 
 void check_shared(const ParameterStorageBase& storage) {
   if (!storage.state().values.is_shared()) {
-    throw UsageError("workers: the parameter " + storage.name +
-                     " is not in memory that processes share; want initialize(argc, argv, true) "
-                     "before it is made, in Python dynet_config.set(shared_parameters=1)" +
-                     (storage.device->is_host_visible()
-                          ? std::string()
-                          : ", and a device of the host, not " + storage.device->name));
+    throw errors::UsageError(
+        "workers: the parameter " + storage.name +
+        " is not in memory that processes share; want initialize(argc, argv, true) "
+        "before it is made, in Python dynet_config.set(shared_parameters=1)" +
+        (storage.device->is_host_visible()
+             ? std::string()
+             : ", and a device of the host, not " + storage.device->name));
   }
 }
 
@@ -102,7 +103,7 @@ void Slots::publish(std::size_t index, const ParameterStorageBase& storage) {
 void Slots::begin(std::size_t pieces) {
   if (ModelAccess::parameters(model_).size() != dense_.size() ||
       ModelAccess::lookups(model_).size() != tables_.size()) {
-    throw UsageError(
+    throw errors::UsageError(
         "workers: parameters were added to the model since the workers were made; want them before "
         "it");
   }

@@ -151,7 +151,7 @@ TEST(Workers, BackwardOverValuesOfBeforeAnUpdateIsRefused) {
   pool.learn({0});
   pool.learn({0});
   trainer.update();
-  const std::string text = testing::text_of_error<WorkerError>([&] { pool.learn({0}); });
+  const std::string text = testing::text_of_error<errors::WorkerError>([&] { pool.learn({0}); });
   EXPECT_NE(text.find("was changed (another process)"), std::string::npos) << text;
 }
 
@@ -216,7 +216,7 @@ TEST(Workers, PiecesAreCutByCost) {
   Notes sizes;
   const auto loss = [&](ComputationGraph& cg, const std::vector<unsigned>& examples) {
     if (!std::is_sorted(examples.begin(), examples.end())) {
-      throw UsageError("a piece changed the order of its examples");
+      throw errors::UsageError("a piece changed the order of its examples");
     }
     double cost = 0;
     for (const unsigned n : examples) {
@@ -236,8 +236,8 @@ TEST(Workers, PiecesAreCutByCost) {
   EXPECT_NEAR(model.parameters.gradient_l2_norm(), norm, norm * tolerance::kThroughFloat);
   EXPECT_NEAR(pool.learn(examples, std::vector<double>(7, 0.0)), want, tolerance::kThroughFloat);
   EXPECT_EQ(sizes.take().size(), 3U);  // none is empty
-  EXPECT_THROW(pool.learn(examples, {1, 2}), ValueError);
-  EXPECT_THROW(pool.learn({1, 2}, {1, -1}), ValueError);
+  EXPECT_THROW(pool.learn(examples, {1, 2}), errors::ValueError);
+  EXPECT_THROW(pool.learn({1, 2}, {1, -1}), errors::ValueError);
 }
 
 TEST(Workers, AScoreTakesThePlaceOfLosses) {
@@ -411,14 +411,14 @@ TEST(Workers, WhatIsRefused) {
   {
     const Started library("CPU", false);
     const SmallModel model;
-    EXPECT_TRUE(
-        has(testing::text_of_error<UsageError>([&] { WorkerPool(model.parameters, model, {2}); }),
-            "is not in memory that processes share; want initialize(argc, argv, true)"));
+    EXPECT_TRUE(has(testing::text_of_error<errors::UsageError>(
+                        [&] { WorkerPool(model.parameters, model, {2}); }),
+                    "is not in memory that processes share; want initialize(argc, argv, true)"));
   }
   const Started library;
   const SmallModel model;
   const auto make = [&](const WorkerOptions& options) {
-    return testing::text_of_error<ValueError>(
+    return testing::text_of_error<errors::ValueError>(
         [&] { WorkerPool(model.parameters, model, options); });
   };
   EXPECT_TRUE(has(make({0}), "0 workers; want 1 to 1024"));
@@ -427,12 +427,12 @@ TEST(Workers, WhatIsRefused) {
   WorkerPool pool(model.parameters, model, {2});
   EXPECT_EQ(pool.pids().size(), 2U);
   ParameterCollection(model.parameters).add_parameters({2});
-  EXPECT_TRUE(
-      has(testing::text_of_error<UsageError>([&] { pool.learn({1}); }), "parameters were added"));
+  EXPECT_TRUE(has(testing::text_of_error<errors::UsageError>([&] { pool.learn({1}); }),
+                  "parameters were added"));
   pool.close();
   pool.close();
   EXPECT_TRUE(pool.pids().empty());
-  EXPECT_TRUE(has(testing::text_of_error<UsageError>([&] { pool.learn({1}); }),
+  EXPECT_TRUE(has(testing::text_of_error<errors::UsageError>([&] { pool.learn({1}); }),
                   "none any more, it was closed"));
 }
 
@@ -453,14 +453,14 @@ TEST(Workers, NoThreadIsLeftOfAPool) {
   EXPECT_EQ(threads(), before);
   const auto fail_at_three = [&model](ComputationGraph& cg, const std::vector<unsigned>& examples) {
     if (examples[0] == 3) {
-      throw ValueError("three");
+      throw errors::ValueError("three");
     }
     return model(cg, examples);
   };
   WorkerPool failed(model.parameters, fail_at_three, {2});
   failed.learn({1, 2});
   EXPECT_EQ(threads(), helping);
-  EXPECT_THROW(failed.learn({3, 4}), WorkerError);
+  EXPECT_THROW(failed.learn({3, 4}), errors::WorkerError);
   EXPECT_EQ(threads(), before);
 }
 
@@ -473,9 +473,10 @@ TEST(Workers, OneCallAtATime) {
   });
   std::thread first([&pool] { EXPECT_EQ(pool.evaluate({1}), 1.0); });
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_TRUE(has(testing::text_of_error<errors::UsageError>([&] { pool.evaluate({1}); }),
+                  "another thread"));
   EXPECT_TRUE(
-      has(testing::text_of_error<UsageError>([&] { pool.evaluate({1}); }), "another thread"));
-  EXPECT_TRUE(has(testing::text_of_error<UsageError>([&] { pool.close(); }), "close() after it"));
+      has(testing::text_of_error<errors::UsageError>([&] { pool.close(); }), "close() after it"));
   first.join();
   EXPECT_EQ(pool.evaluate({1, 2}), 1.0);
   pool.close();

@@ -13,6 +13,7 @@
 #include "dynet/gru.h"
 #include "dynet/lstm.h"
 #include "dynet/training.h"
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 namespace dynet::ends {

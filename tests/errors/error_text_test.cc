@@ -38,7 +38,7 @@ class ErrorText : public ::testing::Test {
       return;
     } catch (const std::exception& e) {
       EXPECT_EQ(std::string(typeid(e).name()), std::string(typeid(E).name())) << e.what();
-      EXPECT_NE(dynamic_cast<const Error*>(&e), nullptr);
+      EXPECT_NE(dynamic_cast<const errors::Error*>(&e), nullptr);
       got = e.what();
     }
     const std::size_t at = text.find('@');
@@ -68,38 +68,42 @@ class ErrorText : public ::testing::Test {
 };
 
 TEST_F(ErrorText, Shapes) {
-  expect<ShapeError>(
+  expect<errors::ShapeError>(
       [&] { matrix* x; },
       "matmul(x, y): x is {4,3} and y is {5}; want x {m,k} and y {k,n}\n  built at @");
-  expect<ShapeError>(
+  expect<errors::ShapeError>(
       [&] { matrix* batch; },
       "matmul(x, y): x is {4,3} and y is {4,2}x8; want x {m,k} and y {k,n}\n  built at @");
-  expect<ShapeError>(
+  expect<errors::ShapeError>(
       [&] { x + matrix; },
       "add(x, y): x is {5} and y is {4,3}; want each dimension equal, or 1 in one of them\n"
       "  built at @");
-  expect<ShapeError>(
+  expect<errors::ShapeError>(
       [&] { cdiv(x, matrix); },
       "cdiv(x, y): x is {5} and y is {4,3}; want each dimension of y equal to that of x, or 1\n"
       "  built at @");
-  expect<ShapeError>([&] { dot_product(x, matrix); },
-                     "dot_product(x, y): x is {5} and y is {4,3}; want equal shapes\n  built at @");
-  expect<ShapeError>(
+  expect<errors::ShapeError>(
+      [&] { dot_product(x, matrix); },
+      "dot_product(x, y): x is {5} and y is {4,3}; want equal shapes\n  built at @");
+  expect<errors::ShapeError>(
       [&] { sum({x, x, matrix}); },
       "sum(x1, x2, x3): x1 is {5}, x2 is {5} and x3 is {4,3}; want equal shapes\n  built at @");
-  expect<ShapeError>(
+  expect<errors::ShapeError>(
       [&] { concatenate({matrix, x}, 1U); },
       "concatenate(x1, x2): x1 is {4,3} and x2 is {5}; want equal dimensions, other than "
       "dimension 1\n  built at @");
-  expect<ShapeError>([&] { softmax(x, 1U); },
-                     "softmax(x): x is {5}; want d below 1, not 1\n  built at @");
-  expect<ShapeError>([&] { pick_range(x, 2U, 7U); },
-                     "pick_range(x): x is {5}; want s < e <= 5, not s = 2 and e = 7\n  built at @");
-  expect<ShapeError>([&] { reshape(x, {2, 2}); },
-                     "reshape(x): x is {5}; want as many elements as d = {2,2} has\n  built at @");
-  expect<ShapeError>([&] { transpose(matrix, {0, 0}); },
-                     "transpose(x): x is {4,3}; want dims to be a permutation of the dimensions of "
-                     "x\n  built at @");
+  expect<errors::ShapeError>([&] { softmax(x, 1U); },
+                             "softmax(x): x is {5}; want d below 1, not 1\n  built at @");
+  expect<errors::ShapeError>(
+      [&] { pick_range(x, 2U, 7U); },
+      "pick_range(x): x is {5}; want s < e <= 5, not s = 2 and e = 7\n  built at @");
+  expect<errors::ShapeError>(
+      [&] { reshape(x, {2, 2}); },
+      "reshape(x): x is {5}; want as many elements as d = {2,2} has\n  built at @");
+  expect<errors::ShapeError>(
+      [&] { transpose(matrix, {0, 0}); },
+      "transpose(x): x is {4,3}; want dims to be a permutation of the dimensions of "
+      "x\n  built at @");
 }
 
 TEST_F(ErrorText, Batches) {
@@ -108,7 +112,7 @@ TEST_F(ErrorText, Batches) {
   try {
     batch + three;
     ADD_FAILURE();
-  } catch (const ShapeError& e) {
+  } catch (const errors::ShapeError& e) {
     EXPECT_TRUE(
         std::string(e.what()).starts_with("add(x, y): x is {4,2}x8 and y is {4,2}x3; want "))
         << e.what();
@@ -117,17 +121,17 @@ TEST_F(ErrorText, Batches) {
 }
 
 TEST_F(ErrorText, Indices) {
-  expect<IndexError>([&] { pick(x, 5U); }, "pick: v is 5; want less than 5\n  built at @");
-  expect<IndexError>([&] { pickneglogsoftmax(x, 9U); },
-                     "pickneglogsoftmax: v is 9; want less than 5\n  built at @");
-  expect<IndexError>([&] { lookup(cg, table, 10U); },
-                     "lookup: index is 10; want less than 10\n  built at @");
-  expect<IndexError>([&] { lookup(cg, table, std::vector<unsigned>{1, 2, 4000000000U}); },
-                     "lookup: index is 4000000000; want less than 10\n  built at @");
-  expect<IndexError>([&] { one_hot(cg, 5, 9); },
-                     "one_hot: position 9; want less than 5\n  built at @");
-  expect<IndexError>([&] { pick_batch_elem(batch, 8U); },
-                     "pick_batch_elem: v is 8; want less than 8\n  built at @");
+  expect<errors::IndexError>([&] { pick(x, 5U); }, "pick: v is 5; want less than 5\n  built at @");
+  expect<errors::IndexError>([&] { pickneglogsoftmax(x, 9U); },
+                             "pickneglogsoftmax: v is 9; want less than 5\n  built at @");
+  expect<errors::IndexError>([&] { lookup(cg, table, 10U); },
+                             "lookup: index is 10; want less than 10\n  built at @");
+  expect<errors::IndexError>([&] { lookup(cg, table, std::vector<unsigned>{1, 2, 4000000000U}); },
+                             "lookup: index is 4000000000; want less than 10\n  built at @");
+  expect<errors::IndexError>([&] { one_hot(cg, 5, 9); },
+                             "one_hot: position 9; want less than 5\n  built at @");
+  expect<errors::IndexError>([&] { pick_batch_elem(batch, 8U); },
+                             "pick_batch_elem: v is 8; want less than 8\n  built at @");
 }
 
 /// Through pointers they are checked when the node runs; others of the graph do run.
@@ -140,7 +144,7 @@ TEST_F(ErrorText, IndicesBehindPointers) {
     try {
       static_cast<void>(picked.value());
       ADD_FAILURE();
-    } catch (const IndexError& e) {
+    } catch (const errors::IndexError& e) {
       EXPECT_TRUE(std::string(e.what()).starts_with("pick: v is 7; want less than 5\n"))
           << e.what();
       EXPECT_NE(std::string(e.what()).find("error_text_test.cc:"), std::string::npos) << e.what();
@@ -153,10 +157,10 @@ TEST_F(ErrorText, IndicesBehindPointers) {
 }
 
 TEST_F(ErrorText, Data) {
-  expect<ValueError>([&] { input(cg, {1000}, std::vector<float>{1, 2, 3}); },
-                     "input(): want 1000 numbers for {1000}, not 3\n  built at @");
-  expect<ValueError>([&] { input(cg, Dim({2}, 2), std::vector<float>{1, 2, 3}); },
-                     "input(): want 4 numbers for {2}x2, not 3\n  built at @");
+  expect<errors::ValueError>([&] { input(cg, {1000}, std::vector<float>{1, 2, 3}); },
+                             "input(): want 1000 numbers for {1000}, not 3\n  built at @");
+  expect<errors::ValueError>([&] { input(cg, Dim({2}, 2), std::vector<float>{1, 2, 3}); },
+                             "input(): want 4 numbers for {2}x2, not 3\n  built at @");
 }
 
 TEST_F(ErrorText, VectorBehindAPointerThatChangedItsLength) {
@@ -165,40 +169,40 @@ TEST_F(ErrorText, VectorBehindAPointerThatChangedItsLength) {
   EXPECT_EQ(as_vector(e.value()), data);
   data.resize(2);
   cg.invalidate();
-  EXPECT_THROW(static_cast<void>(e.value()), ValueError);
+  EXPECT_THROW(static_cast<void>(e.value()), errors::ValueError);
   data = {4, 5, 6};
   EXPECT_EQ(as_vector(e.value()), data);
 }
 
 TEST_F(ErrorText, Values) {
-  expect<ValueError>([&] { dropout(x, 2.0F); },
-                     "dropout(x): x is {5}; want p from 0 to 1, not 2\n  built at @");
-  expect<ValueError>([&] { dropout(x, -0.5F); },
-                     "dropout(x): x is {5}; want p from 0 to 1, not -0.5\n  built at @");
-  expect<ValueError>([&] { noise(x, -1.0F); },
-                     "noise(x): x is {5}; want stddev >= 0, not -1\n  built at @");
+  expect<errors::ValueError>([&] { dropout(x, 2.0F); },
+                             "dropout(x): x is {5}; want p from 0 to 1, not 2\n  built at @");
+  expect<errors::ValueError>([&] { dropout(x, -0.5F); },
+                             "dropout(x): x is {5}; want p from 0 to 1, not -0.5\n  built at @");
+  expect<errors::ValueError>([&] { noise(x, -1.0F); },
+                             "noise(x): x is {5}; want stddev >= 0, not -1\n  built at @");
   EXPECT_EQ(as_vector(dropout(x, 1.0F).value()), std::vector<float>(5, 0.0F));
 }
 
 TEST_F(ErrorText, EmptyLists) {
   const std::vector<Expression> none;
-  expect<ValueError>([&] { sum(none); },
-                     "sum: the list of arguments is empty; want at least one\n  built at @");
-  expect<ValueError>(
+  expect<errors::ValueError>(
+      [&] { sum(none); }, "sum: the list of arguments is empty; want at least one\n  built at @");
+  expect<errors::ValueError>(
       [&] { concatenate(none); },
       "concatenate: the list of arguments is empty; want at least one\n  built at @");
-  expect<ValueError>(
+  expect<errors::ValueError>(
       [&] { affine_transform(none); },
       "affine_transform: the list of arguments is empty; want at least one\n  built at @");
-  expect<ValueError>([&] { max(none); },
-                     "max: the list of arguments is empty; want at least one\n  built at @");
+  expect<errors::ValueError>(
+      [&] { max(none); }, "max: the list of arguments is empty; want at least one\n  built at @");
 }
 
 TEST_F(ErrorText, OtherGraphs) {
   ComputationGraph other;
   const Expression y = input(other, {5}, std::vector<float>(5, 1.0F));
-  expect<GraphError>([&] { x + y; },
-                     "add: arguments belong to different computation graphs\n  built at @");
+  expect<errors::GraphError>([&] { x + y; },
+                             "add: arguments belong to different computation graphs\n  built at @");
   EXPECT_EQ(other.nodes.size(), 1U);
 }
 
@@ -208,18 +212,19 @@ TEST_F(ErrorText, StaleExpressions) {
     ComputationGraph other;
     dead = input(other, 1.0F);
   }
-  expect<StaleExpression>([&] { static_cast<void>(dead.value()); },
-                          "value: stale expression 0: its computation graph was destroyed");
-  expect<StaleExpression>(
+  expect<errors::StaleExpression>([&] { static_cast<void>(dead.value()); },
+                                  "value: stale expression 0: its computation graph was destroyed");
+  expect<errors::StaleExpression>(
       [&] { tanh(dead); },
       "tanh: stale expression 0: its computation graph was destroyed\n  built at @");
-  expect<StaleExpression>([&] { tanh(Expression()); },
-                          "tanh: the expression is unset (it was never assigned)\n  built at @");
+  expect<errors::StaleExpression>(
+      [&] { tanh(Expression()); },
+      "tanh: the expression is unset (it was never assigned)\n  built at @");
   ComputationGraph other;
   const Expression cleared = input(other, 1.0F);
   other.clear();
   const Expression fresh = input(other, 2.0F);
-  expect<StaleExpression>(
+  expect<errors::StaleExpression>(
       [&] { static_cast<void>(cleared.value()); },
       "value: stale expression 0: its computation graph was cleared, renewed or reverted since");
   EXPECT_EQ(as_scalar(fresh.value()), 2.0F);
@@ -229,7 +234,7 @@ TEST_F(ErrorText, BackwardOfMoreThanOneElement) {
   try {
     cg.backward(matrix);
     ADD_FAILURE();
-  } catch (const ShapeError& e) {
+  } catch (const errors::ShapeError& e) {
     const std::string text = e.what();
     EXPECT_TRUE(text.starts_with(
         "backward: the node has shape {4,3}; want one element, such as a loss summed over "
@@ -240,19 +245,19 @@ TEST_F(ErrorText, BackwardOfMoreThanOneElement) {
 }
 
 TEST_F(ErrorText, GradientBeforeBackward) {
-  EXPECT_THROW(static_cast<void>(x.gradient()), GraphError);
+  EXPECT_THROW(static_cast<void>(x.gradient()), errors::GraphError);
   const Expression loss = squared_norm(x);
   cg.backward(loss, true);
   const Expression later = x * 2.0F;
-  EXPECT_THROW(static_cast<void>(cg.get_gradient(later)), GraphError);
+  EXPECT_THROW(static_cast<void>(cg.get_gradient(later)), errors::GraphError);
   EXPECT_EQ(as_vector(x.gradient()), std::vector<float>(5, 2.0F));
 }
 
 TEST_F(ErrorText, Parameters) {
-  EXPECT_THROW(parameter(cg, Parameter()), StateError);
-  EXPECT_THROW(lookup(cg, LookupParameter(), 0U), StateError);
-  EXPECT_THROW(model.add_parameters(Dim({2}, 3)), ShapeError);
-  EXPECT_THROW(Dim(std::vector<long>{-1, 2}), ValueError);
+  EXPECT_THROW(parameter(cg, Parameter()), errors::StateError);
+  EXPECT_THROW(lookup(cg, LookupParameter(), 0U), errors::StateError);
+  EXPECT_THROW(model.add_parameters(Dim({2}, 3)), errors::ShapeError);
+  EXPECT_THROW(Dim(std::vector<long>{-1, 2}), errors::ValueError);
   EXPECT_EQ(cg.nodes.size(), 3U);
 }
 
@@ -273,7 +278,7 @@ TEST_F(ErrorText, LineIsTheUsers) {
   try {
     layer(x);
     ADD_FAILURE();
-  } catch (const ShapeError& e) {
+  } catch (const errors::ShapeError& e) {
     EXPECT_TRUE(
         std::string(e.what()).ends_with("error_text_test.cc:" + std::to_string(kLineInLayer)))
         << e.what();

@@ -79,7 +79,7 @@ TEST(Names, GraphLeaves) {
   EXPECT_EQ(place->dim, cg.nodes[7]->dim);
   cg.clear();
   EXPECT_EQ(cg.nodes.begin(), cg.nodes.end());
-  EXPECT_THROW(static_cast<void>(cg.nodes.back()), IndexError);
+  EXPECT_THROW(static_cast<void>(cg.nodes.back()), errors::IndexError);
 }
 
 TEST(Names, GraphValues) {

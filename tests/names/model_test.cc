@@ -238,7 +238,7 @@ TEST(Names, Storages) {
   DYNET_HAS(void, ls.accumulate_grads(3, ids, ids, gradients));
   DYNET_EQ((vector<float>{3, 4, 0, 0, 6, 8}), as_vector(lp.get_storage().all_grads));
   const unsigned no_row[] = {1, 3};
-  EXPECT_THROW(ls.accumulate_grads(2, no_row, no_row, gradients), IndexError);
+  EXPECT_THROW(ls.accumulate_grads(2, no_row, no_row, gradients), errors::IndexError);
   EXPECT_EQ(as_vector(ls.all_grads), (vector<float>{3, 4, 0, 0, 6, 8}));  // nothing was added
   DYNET_HAS(void, ls.initialize_lookups());
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "support/builder_programs.h"

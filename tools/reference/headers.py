@@ -17,6 +17,7 @@ TITLES = ("Shapes", "Results", "Errors", "Source")
 NOTICE = "// Written by tools/generate-api"
 # How a parameter's type is written for readers, who need not know how the user's line gets there.
 READABLE = [
+    ("template <int = 0> ", ""),  # a function that DyNet 2.1 lacks
     ("const detail::LocatedGraph& g", "ComputationGraph& g"),
     ("const detail::Located&", "const Expression&"),
     ("Where where = Where::here()", ""),

@@ -15,6 +15,7 @@ FOLDERS = [
     ("", "What programs include"),
     ("trainers", "Trainers"),
     ("text", "Text"),
+    ("workers", "Workers"),
     ("ext", "For operations of your own"),
 ]
 # Nothing but includes, macros of DyNet 2.1, or operations.
@@ -102,6 +103,8 @@ def declarations(lines: list[str]) -> list[Declaration]:
                     skipped = depth
                 depth += change
                 comment = []
+                continue
+            if stripped == "template <int = 0>":  # a function that DyNet 2.1 lacks; no one gives the number
                 continue
             if not stripped or stripped.startswith("#") or stripped == "}":
                 depth += change

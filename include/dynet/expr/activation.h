@@ -52,18 +52,21 @@ Expression log_sigmoid(const Expression& x, Where where = Where::here());
 /// Smooth rectifier, elementwise.
 /// `y = ln(1 + exp(beta * x)) / beta`
 /// Shapes: any -> the same.
+template <int = 0>
 Expression softplus(const Expression& x, float beta = 1.0F, Where where = Where::here());
 
 /// Gaussian error linear unit, elementwise, by the error function itself.
 /// `y = x * (1 + erf(x / sqrt(2))) / 2`
 /// Shapes: any -> the same.
 /// Source: Hendrycks and Gimpel, 2016.
+template <int = 0>
 Expression gelu(const Expression& x, Where where = Where::here());
 
 /// Gaussian error linear unit, elementwise, approximated by a hyperbolic tangent.
 /// `y = x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2`
 /// Shapes: any -> the same.
 /// Source: Hendrycks and Gimpel, 2016.
+template <int = 0>
 Expression gelu_tanh(const Expression& x, Where where = Where::here());
 
 }  // namespace dynet

@@ -15,6 +15,7 @@ namespace dynet {
 /// Errors: ShapeError for other shapes, or where heads is 0 or divides d or e not; more than 2^24
 ///   keys or queries.
 /// Source: Vaswani et al., 2017.
+template <int = 0>
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
                      unsigned heads = 1, bool causal = false, Where where = Where::here());
 

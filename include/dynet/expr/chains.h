@@ -29,6 +29,7 @@ namespace dynet {
 ///   more than 2^24 steps; ValueError for another number of lengths than examples, IndexError for a
 ///   length that is 0 or more than the steps.
 /// Source: Lafferty et al., 2001.
+template <int = 0>
 Expression crf_log_partition(const Expression& emissions, const Expression& transitions,
                              const Expression& start = {}, const Expression& end = {},
                              const std::vector<unsigned>& lengths = {},
@@ -44,9 +45,11 @@ Expression crf_log_partition(const Expression& emissions, const Expression& tran
 ///   steps; ValueError for an empty list or another number of lists than examples, IndexError for a
 ///   tag that there is not.
 /// Source: Lafferty et al., 2001.
+template <int = 0>
 Expression crf_score(const Expression& emissions, const Expression& transitions,
                      const std::vector<unsigned>& tags, const Expression& start = {},
                      const Expression& end = {}, Where where = Where::here());
+template <int = 0>
 Expression crf_score(const Expression& emissions, const Expression& transitions,
                      const std::vector<std::vector<unsigned>>& tags, const Expression& start = {},
                      const Expression& end = {}, Where where = Where::here());
@@ -63,6 +66,7 @@ Expression crf_score(const Expression& emissions, const Expression& transitions,
 ///   and for lengths beside more than 2^24 steps; ValueError for another number of lengths than
 ///   examples, IndexError for a length that is 0 or more than the steps.
 /// Source: Viterbi, 1967.
+template <int = 0>
 std::array<Expression, 2> crf_viterbi(const Expression& emissions, const Expression& transitions,
                                       const Expression& start = {}, const Expression& end = {},
                                       const std::vector<unsigned>& lengths = {},
@@ -81,9 +85,11 @@ std::array<Expression, 2> crf_viterbi(const Expression& emissions, const Express
 ///   for another number of lists or lengths than examples; IndexError for a label that is no class,
 ///   or a length that is 0 or more than the steps.
 /// Source: Graves et al., 2006.
+template <int = 0>
 Expression ctc_loss(const Expression& log_probs, const std::vector<unsigned>& labels,
                     const std::vector<unsigned>& lengths = {}, unsigned blank = 0,
                     Where where = Where::here());
+template <int = 0>
 Expression ctc_loss(const Expression& log_probs, const std::vector<std::vector<unsigned>>& labels,
                     const std::vector<unsigned>& lengths = {}, unsigned blank = 0,
                     Where where = Where::here());

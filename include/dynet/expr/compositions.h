@@ -69,12 +69,15 @@ Expression hinge_dim(const Expression& x,
 /// Shapes: {d,m}, {d,n}, {e,n} -> {e,m}; {d}, {d,n}, {e,n} -> {e}.
 /// Errors: beside those of attention, ShapeError where there are neither one length nor one per
 /// example, IndexError where one is larger than the number of keys.
+template <int = 0>
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
                      const std::vector<unsigned>& lengths, unsigned heads = 1, bool causal = false,
                      Where where = Where::here());
+template <int = 0>
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
                      detail::Pointer<std::vector<unsigned>> lengths, unsigned heads = 1,
                      bool causal = false, Where where = Where::here());
+template <int = 0>
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
                      const std::initializer_list<unsigned>& lengths, unsigned heads = 1,
                      bool causal = false, Where where = Where::here());
@@ -86,6 +89,7 @@ Expression attention(const Expression& q, const Expression& k, const Expression&
 /// Shapes: {n}xb -> {n}xb, a draw for each example.
 /// Errors: ShapeError unless x has one dimension.
 /// Source: Gumbel, 1954; Maddison et al., 2014.
+template <int = 0>
 Expression sample_categorical(const Expression& x, GradientMode gradient_mode = zero_gradient,
                               Where where = Where::here());
 

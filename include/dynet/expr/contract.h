@@ -21,6 +21,7 @@ Expression contract3d_1d(const Expression& x, const Expression& y, const Express
 /// Shapes: {m,k,..}, {k,n,..} -> {m,n,..}; {m,k}, {k} -> {m}.
 /// Errors: ShapeError where the columns of x are not the rows of y, or a dimension after the second
 ///   differs and is not 1, or is 0.
+template <int = 0>
 Expression batch_matmul(const Expression& x, const Expression& y, Where where = Where::here());
 
 }  // namespace dynet

@@ -24,6 +24,7 @@ Expression huber_distance(const Expression& x, const Expression& y, float c = 1.
 /// `z = sum_i x_i * y_i / (max(|x|, 1e-8) * max(|y|, 1e-8)), |.| Euclidean norms`
 /// Shapes: two equal shapes, or two vectors of equal length -> {1}.
 /// Errors: ShapeError where the shapes differ.
+template <int = 0>
 Expression cosine_similarity(const Expression& x, const Expression& y, Where where = Where::here());
 
 }  // namespace dynet

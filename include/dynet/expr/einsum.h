@@ -21,6 +21,7 @@ namespace dynet {
 ///   of the arguments, none twice in one place, and one to three arguments, as many as there are
 ///   between the commas. ShapeError where an argument has not one dimension per letter, or a letter
 ///   has two extents.
+template <int = 0>
 Expression einsum(const std::string& spec, const std::vector<Expression>& xs,
                   Where where = Where::here());
 

@@ -14,6 +14,7 @@ Expression exp(const Expression& x, Where where = Where::here());
 /// Exponential minus 1, elementwise, which keeps its digits near 0.
 /// `y = exp(x) - 1`
 /// Shapes: any -> the same.
+template <int = 0>
 Expression expm1(const Expression& x, Where where = Where::here());
 
 /// Natural logarithm, elementwise: -inf at 0, NaN below.
@@ -24,6 +25,7 @@ Expression log(const Expression& x, Where where = Where::here());
 /// Logarithm of 1 + x, elementwise, which keeps its digits near 0: -inf at -1, NaN below.
 /// `y = ln(1 + x)`
 /// Shapes: any -> the same.
+template <int = 0>
 Expression log1p(const Expression& x, Where where = Where::here());
 
 /// Square, elementwise.
@@ -73,6 +75,7 @@ Expression pow(const Expression& x, real a, Where where = Where::here());
 /// `y = min(max(x, lo), hi)`
 /// Shapes: any -> the same.
 /// Errors: ValueError unless lo <= hi.
+template <int = 0>
 Expression clip(const Expression& x, float lo, float hi, Where where = Where::here());
 
 /// Elements of x where cond is not 0, else of y. All three broadcast: a dimension of 1, or a
@@ -80,6 +83,7 @@ Expression clip(const Expression& x, float lo, float hi, Where where = Where::he
 /// `z = cond != 0 ? x : y`
 /// Shapes: cond, x, y with each dimension equal or 1 -> the largest of each.
 /// Errors: ShapeError where a dimension differs and neither is 1.
+template <int = 0>
 Expression where(const Expression& cond, const Expression& x, const Expression& y,
                  Where where = Where::here());
 

@@ -19,6 +19,7 @@ namespace dynet {
 /// Results: zeros where the loss does not depend on an x.
 /// Errors: ShapeError unless the loss has one element, UsageError where an operation between xs and
 ///   the loss has no backward in operations; then no node was added.
+template <int = 0>
 std::vector<Expression> gradient(const Expression& loss, const std::vector<Expression>& xs,
                                  Where where = Where::here());
 

@@ -54,14 +54,18 @@ Expression poisson_loss(const Expression& x, detail::Pointer<std::vector<unsigne
 ///   label_smoothing <= 1 and where a batch is given one class, IndexError where v is neither below
 ///   n nor, as the ignored class, n.
 /// Source: Szegedy et al., 2015.
+template <int = 0>
 Expression cross_entropy(const Expression& x, unsigned v, float label_smoothing = 0.0F,
                          unsigned ignored = 4294967295, Where where = Where::here());
+template <int = 0>
 Expression cross_entropy(const Expression& x, detail::Pointer<unsigned> v,
                          float label_smoothing = 0.0F, unsigned ignored = 4294967295,
                          Where where = Where::here());
+template <int = 0>
 Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v,
                          float label_smoothing = 0.0F, unsigned ignored = 4294967295,
                          Where where = Where::here());
+template <int = 0>
 Expression cross_entropy(const Expression& x, detail::Pointer<std::vector<unsigned>> v,
                          float label_smoothing = 0.0F, unsigned ignored = 4294967295,
                          Where where = Where::here());
@@ -74,15 +78,19 @@ Expression cross_entropy(const Expression& x, detail::Pointer<std::vector<unsign
 /// Errors: ShapeError unless x and w are vectors of equal length, at most 2^24, ValueError unless 0
 ///   <= label_smoothing <= 1 and where a batch is given one class, IndexError where v is neither
 ///   below n nor, as the ignored class, n.
+template <int = 0>
 Expression weighted_cross_entropy(const Expression& x, const Expression& w, unsigned v,
                                   float label_smoothing = 0.0F, unsigned ignored = 4294967295,
                                   Where where = Where::here());
+template <int = 0>
 Expression weighted_cross_entropy(const Expression& x, const Expression& w,
                                   detail::Pointer<unsigned> v, float label_smoothing = 0.0F,
                                   unsigned ignored = 4294967295, Where where = Where::here());
+template <int = 0>
 Expression weighted_cross_entropy(const Expression& x, const Expression& w,
                                   const std::vector<unsigned>& v, float label_smoothing = 0.0F,
                                   unsigned ignored = 4294967295, Where where = Where::here());
+template <int = 0>
 Expression weighted_cross_entropy(const Expression& x, const Expression& w,
                                   detail::Pointer<std::vector<unsigned>> v,
                                   float label_smoothing = 0.0F, unsigned ignored = 4294967295,

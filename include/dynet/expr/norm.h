@@ -26,6 +26,7 @@ Expression weight_norm(const Expression& w, const Expression& g, Where where = W
 /// Errors: ShapeError unless g is a vector as long as the columns of x, ValueError unless epsilon
 ///   is at least 0.
 /// Source: Zhang and Sennrich, 2019.
+template <int = 0>
 Expression rms_norm(const Expression& x, const Expression& g, float epsilon = 1e-06F,
                     Where where = Where::here());
 

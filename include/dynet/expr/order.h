@@ -30,6 +30,7 @@ Expression kmax_pooling(const Expression& x, unsigned k, unsigned d = 1,
 /// Shapes: {a,b} -> {k,b}, {k,b} for d = 0, {a,k}, {a,k} for d = 1, ...
 /// Results: in the order of the formula.
 /// Errors: ShapeError where x has no dimension d, or not 1 <= k <= its extent <= 2^24.
+template <int = 0>
 std::array<Expression, 2> topk(const Expression& x, unsigned k, unsigned d = 0,
                                Where where = Where::here());
 

@@ -17,6 +17,7 @@ namespace dynet {
 /// Results: in the order of the formula.
 /// Errors: ShapeError unless a is {4h} and c is {h} or absent.
 /// Source: Hochreiter and Schmidhuber, 1997; Gers et al., 2000.
+template <int = 0>
 std::array<Expression, 2> lstm_cell(const Expression& a, const Expression& c = {},
                                     float forget_bias = 1.0F, Where where = Where::here());
 
@@ -25,6 +26,7 @@ std::array<Expression, 2> lstm_cell(const Expression& a, const Expression& c = {
 /// `[i; f; o; g] = a; y = [logistic(i); logistic(f + forget_bias); logistic(o); tanh(g)]`
 /// Shapes: {4h} -> {4h}.
 /// Errors: ShapeError unless a is {4h}.
+template <int = 0>
 Expression lstm_gates(const Expression& a, float forget_bias = 1.0F, Where where = Where::here());
 
 /// New cell of an LSTM from the previous one and the gates.
@@ -50,6 +52,7 @@ Expression vanilla_lstm_h(const Expression& c_t, const Expression& gates_t,
 /// Results: in the order of the formula.
 /// Errors: ShapeError where the shapes differ.
 /// Source: Greff et al., 2015.
+template <int = 0>
 std::array<Expression, 2> coupled_lstm_cell(const Expression& i, const Expression& g,
                                             const Expression& o, const Expression& c = {},
                                             Where where = Where::here());
@@ -61,6 +64,7 @@ std::array<Expression, 2> coupled_lstm_cell(const Expression& i, const Expressio
 /// `c`: may be absent, an empty Expression.
 /// Errors: ShapeError where the shapes differ.
 /// Source: Greff et al., 2015.
+template <int = 0>
 Expression coupled_lstm_c(const Expression& i, const Expression& g, const Expression& c = {},
                           Where where = Where::here());
 
@@ -68,6 +72,7 @@ Expression coupled_lstm_c(const Expression& i, const Expression& g, const Expres
 /// `y = logistic(o) * tanh(c)`
 /// Shapes: {h}, {h} -> {h}.
 /// Errors: ShapeError where the shapes differ.
+template <int = 0>
 Expression coupled_lstm_h(const Expression& o, const Expression& c, Where where = Where::here());
 
 /// Two vectors behind gates with the pre-activations a and b, added up; one, where b and y are
@@ -78,6 +83,7 @@ Expression coupled_lstm_h(const Expression& o, const Expression& c, Where where 
 /// `b`: may be absent, an empty Expression.
 /// `y`: may be absent, an empty Expression.
 /// Errors: ShapeError where the shapes differ, or one of b and y is absent.
+template <int = 0>
 Expression gated_sum(const Expression& a, const Expression& x, const Expression& b = {},
                      const Expression& y = {}, Where where = Where::here());
 
@@ -93,6 +99,7 @@ Expression gated_sum(const Expression& a, const Expression& x, const Expression&
 /// Results: in the order of the formula.
 /// Errors: ShapeError unless a is {3h} and the others are {h}, or all four absent.
 /// Source: Tai et al., 2015.
+template <int = 0>
 std::array<Expression, 2> tree_lstm_cell(const Expression& a, const Expression& f1 = {},
                                          const Expression& f2 = {}, const Expression& c1 = {},
                                          const Expression& c2 = {}, Where where = Where::here());
@@ -111,6 +118,7 @@ std::array<Expression, 2> tree_lstm_cell(const Expression& a, const Expression& 
 /// Results: in the order of the formula.
 /// Errors: ShapeError where the shapes differ, or some but not all of f1, f2, c1 and c2 are absent.
 /// Source: Tai et al., 2015.
+template <int = 0>
 std::array<Expression, 2> tree_lstm_step(const Expression& i, const Expression& o,
                                          const Expression& u, const Expression& f1 = {},
                                          const Expression& f2 = {}, const Expression& c1 = {},

@@ -45,12 +45,16 @@ Expression select_cols(const Expression& x, detail::Pointer<std::vector<unsigned
 /// `index`: by pointer it is read again at every run.
 /// Errors: ShapeError where x has no dimension d, n is 0, or there are other than n indices for all
 ///   examples or for each; IndexError where one is too large.
+template <int = 0>
 Expression gather(const Expression& x, unsigned index, unsigned n, unsigned d = 0,
                   Where where = Where::here());
+template <int = 0>
 Expression gather(const Expression& x, detail::Pointer<unsigned> index, unsigned n, unsigned d = 0,
                   Where where = Where::here());
+template <int = 0>
 Expression gather(const Expression& x, const std::vector<unsigned>& index, unsigned n,
                   unsigned d = 0, Where where = Where::here());
+template <int = 0>
 Expression gather(const Expression& x, detail::Pointer<std::vector<unsigned>> index, unsigned n,
                   unsigned d = 0, Where where = Where::here());
 

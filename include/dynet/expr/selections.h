@@ -28,8 +28,10 @@ Expression strided_select(const Expression& x, const std::vector<int>& strides,
 /// Shapes: {n,..} -> {rows,..} for d = 0, {a,n} -> {a,rows} for d = 1, ...
 /// Errors: ShapeError where x has no dimension d, nothing along it, or another number of indices;
 ///   IndexError where one is not below rows.
+template <int = 0>
 Expression scatter_add(const Expression& x, const std::vector<unsigned>& index, unsigned rows,
                        unsigned d = 0, Where where = Where::here());
+template <int = 0>
 Expression scatter_add(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                        unsigned rows, unsigned d = 0, Where where = Where::here());
 
@@ -42,12 +44,16 @@ Expression scatter_add(const Expression& x, detail::Pointer<std::vector<unsigned
 /// Shapes: {a,n} -> {a,segments} for d = 1, {n,..} -> {segments,..} for d = 0, ...
 /// Errors: ShapeError where x has no dimension d, nothing along it, or another number of indices;
 ///   IndexError where one is not below `segments`.
+template <int = 0>
 Expression segment_sum(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
                        unsigned d = 1, Where where = Where::here());
+template <int = 0>
 Expression segment_sum(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                        unsigned segments, unsigned d = 1, Where where = Where::here());
+template <int = 0>
 Expression segment_mean(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
                         unsigned d = 1, Where where = Where::here());
+template <int = 0>
 Expression segment_mean(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                         unsigned segments, unsigned d = 1, Where where = Where::here());
 /// The largest entries of segments, with indices as for segment_sum: NaN where one of them is NaN,
@@ -55,8 +61,10 @@ Expression segment_mean(const Expression& x, detail::Pointer<std::vector<unsigne
 /// `y[.., s, ..] = max of x[.., i, ..] over the i with index[i] = s, in dimension d`
 /// Shapes: {a,n} -> {a,segments} for d = 1, {n,..} -> {segments,..} for d = 0, ...
 /// Errors: as for segment_sum, and ShapeError for more than 2^24 entries.
+template <int = 0>
 Expression segment_max(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
                        unsigned d = 1, Where where = Where::here());
+template <int = 0>
 Expression segment_max(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                        unsigned segments, unsigned d = 1, Where where = Where::here());
 /// Softmax among the entries of each segment, with indices as for segment_sum, shifted by the
@@ -66,8 +74,10 @@ Expression segment_max(const Expression& x, detail::Pointer<std::vector<unsigned
 /// Shapes: any with n entries in dimension d -> the same.
 /// Errors: as for segment_sum.
 /// Source: Velickovic et al., 2018 (the coefficients of graph attention).
+template <int = 0>
 Expression segment_softmax(const Expression& x, const std::vector<unsigned>& index,
                            unsigned segments, unsigned d = 1, Where where = Where::here());
+template <int = 0>
 Expression segment_softmax(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
                            unsigned segments, unsigned d = 1, Where where = Where::here());
 

@@ -62,7 +62,8 @@ struct NodePayload {
   NodePayload(Form f, const void* d, std::uint32_t n) : form(f), data(d), count(n) {}
   static std::uint32_t count_of(std::size_t n) {
     if (n > std::numeric_limits<std::uint32_t>::max()) {
-      throw SizeError("a node's payload has " + std::to_string(n) + " numbers; want below 2^32");
+      throw errors::SizeError("a node's payload has " + std::to_string(n) +
+                              " numbers; want below 2^32");
     }
     return static_cast<std::uint32_t>(n);
   }

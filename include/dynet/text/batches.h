@@ -116,7 +116,7 @@ class BucketStream {
         length_(std::move(length)),
         options_(options) {
     if (options.window == 0) {
-      throw ValueError("text::BucketStream: a window of 0 examples; want 1 or more");
+      throw errors::ValueError("text::BucketStream: a window of 0 examples; want 1 or more");
     }
     position_.of = checksum(options, {});
   }
@@ -165,10 +165,10 @@ class BucketStream {
   /// come through: a source cannot be resumed behind an error.
   void seek(const BucketPosition& position) {
     if (position.of != position_.of) {
-      throw ValueError("text::BucketStream: a position of other options");
+      throw errors::ValueError("text::BucketStream: a position of other options");
     }
     if (position.window > std::numeric_limits<std::uint64_t>::max() / options_.window) {
-      throw ValueError("text::BucketStream: the source ends before the position");
+      throw errors::ValueError("text::BucketStream: the source ends before the position");
     }
     position_ = {position_.epoch, 0, 0, position_.of};
     forget();
@@ -176,7 +176,7 @@ class BucketStream {
     Example example;
     for (std::uint64_t i = position.window * options_.window; i > 0; --i) {
       if (!source(example)) {
-        throw ValueError("text::BucketStream: the source ends before the position");
+        throw errors::ValueError("text::BucketStream: the source ends before the position");
       }
     }
     source_ = std::move(source);
@@ -185,7 +185,7 @@ class BucketStream {
     if (position.batch > batches_.size()) {
       position_ = {position.epoch, 0, 0, position.of};
       forget();
-      throw ValueError("text::BucketStream: the source has no batch at the position");
+      throw errors::ValueError("text::BucketStream: the source has no batch at the position");
     }
   }
 

@@ -18,7 +18,7 @@ namespace dynet::text {
 
 /// Text that cannot be understood. `what()` reads "file:line:column: reason"; lines and columns
 /// count from 1, columns in bytes. The mark that UTF-8 files may begin with is no column.
-struct TextError : IoError {
+struct TextError : errors::IoError {
   TextError(const std::string& file, std::size_t line, std::size_t column,
             const std::string& reason);
   [[nodiscard]] const std::string& file() const { return file_; }

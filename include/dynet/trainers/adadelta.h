@@ -6,7 +6,7 @@
 
 namespace dynet {
 
-namespace updates {
+namespace trainers::updates {
 /// a = rho a + (1-rho) g^2, d = g * sqrt(b + epsilon) / sqrt(a + epsilon), b = rho b + (1-rho) d^2,
 /// w = keep * (w - gain * d), with g the gradient times gradient_scale.
 struct Adadelta {
@@ -19,12 +19,12 @@ struct Adadelta {
     return each(keep * (w - gain * d), mean, rho * b + (1.0 - rho) * d * d);
   }
 };
-}  // namespace updates
+}  // namespace trainers::updates
 
 /// Adadelta: a = rho a + (1-rho) g^2, d = g * sqrt(b + eps) / sqrt(a + eps), w -= d,
 /// b = rho b + (1-rho) d^2. `rho` is 0 or more and less than 1, `eps` is 0 or more. The learning
 /// rate is 1 and not used.
-struct AdadeltaTrainer : trainers::RuleTrainer<updates::Adadelta> {
+struct AdadeltaTrainer : trainers::RuleTrainer<trainers::updates::Adadelta> {
   static constexpr trainers::About<2> kAbout{
       "AdadeltaTrainer", "Adadelta (Zeiler, 2012).", {{"eps", 1e-6F}, {"rho", 0.95F}}};
 
@@ -32,7 +32,7 @@ struct AdadeltaTrainer : trainers::RuleTrainer<updates::Adadelta> {
       : RuleTrainer(collection, 1.0F), epsilon(eps), rho(decay) {}
 
  protected:
-  [[nodiscard]] updates::Adadelta rule(const trainers::Facts& f) const override {
+  [[nodiscard]] trainers::updates::Adadelta rule(const trainers::Facts& f) const override {
     return {static_cast<double>(rho), static_cast<double>(epsilon), f.gradient_scale, 1.0 / f.decay,
             f.keep};
   }

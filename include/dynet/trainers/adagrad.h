@@ -6,7 +6,7 @@
 
 namespace dynet {
 
-namespace updates {
+namespace trainers::updates {
 /// h = h + g^2, w = keep * (w - rate * g / sqrt(h + epsilon)), with g the gradient times
 /// gradient_scale.
 struct Adagrad {
@@ -18,10 +18,10 @@ struct Adagrad {
     return each(keep * (w - rate * g / sqrt(sum + epsilon)), sum);
   }
 };
-}  // namespace updates
+}  // namespace trainers::updates
 
 /// AdaGrad: h = h + g^2, w -= learning_rate * g / sqrt(h + eps), with `eps` of 0 or more.
-struct AdagradTrainer : trainers::RuleTrainer<updates::Adagrad> {
+struct AdagradTrainer : trainers::RuleTrainer<trainers::updates::Adagrad> {
   static constexpr trainers::About<2> kAbout{"AdagradTrainer",
                                              "AdaGrad (Duchi, Hazan and Singer, 2011).",
                                              {{"learning_rate", 0.1F}, {"eps", 1e-20F}}};
@@ -30,7 +30,7 @@ struct AdagradTrainer : trainers::RuleTrainer<updates::Adagrad> {
       : RuleTrainer(collection, rate), epsilon(eps) {}
 
  protected:
-  [[nodiscard]] updates::Adagrad rule(const trainers::Facts& f) const override {
+  [[nodiscard]] trainers::updates::Adagrad rule(const trainers::Facts& f) const override {
     return {f.rate / f.decay, static_cast<double>(epsilon), f.gradient_scale, f.keep};
   }
   trainers::StateLists states() override {

@@ -1,7 +1,6 @@
 #pragma once
 
-// Adam (Kingma and Ba, 2015, algorithm 1), AdamW (Loshchilov and Hutter, 2019, algorithm 2) and
-// AMSGrad (Reddi, Kale and Kumar, 2018, algorithm 2).
+// Adam (Kingma and Ba, 2015, algorithm 1) and AMSGrad (Reddi, Kale and Kumar, 2018, algorithm 2).
 
 #include <cmath>
 
@@ -9,7 +8,7 @@
 
 namespace dynet {
 
-namespace updates {
+namespace trainers::updates {
 /// m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, w = keep * (w - rate * m / (sqrt(v) + epsilon)),
 /// with g the gradient times gradient_scale.
 struct Adam {
@@ -57,7 +56,7 @@ struct AmsgradCatchUp {
     return each(w + total * (m * select(under > 0.0, 1.0 / under, 0.0)));
   }
 };
-}  // namespace updates
+}  // namespace trainers::updates
 
 namespace trainers {
 /// sqrt(1 - b2^t) / (1 - b1^t), kept for the many rows of an update.
@@ -110,7 +109,7 @@ struct AdamFamily : RuleTrainer<R, C> {
 /// w -= learning_rate * sqrt(1-b2^t)/(1-b1^t) * m / (sqrt(v) + eps), with t the number of updates
 /// of the trainer; `eps` is added to the uncorrected root. `b1` and `b2` are 0 or more and less
 /// than 1, `eps` is 0 or more; so for all of this file.
-struct AdamTrainer : trainers::AdamFamily<updates::Adam, updates::AdamCatchUp> {
+struct AdamTrainer : trainers::AdamFamily<trainers::updates::Adam, trainers::updates::AdamCatchUp> {
   static constexpr trainers::About<4> kAbout{
       "AdamTrainer",
       "Adam (Kingma and Ba, 2015).",
@@ -129,47 +128,17 @@ struct AdamTrainer : trainers::AdamFamily<updates::Adam, updates::AdamCatchUp> {
              {"epsilon", &epsilon, trainers::Range::kAtLeast0}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& f) const override {
-    const updates::Adam s = AdamFamily::rule(f);
+    const trainers::updates::Adam s = AdamFamily::rule(f);
     const double spread = 1.0 / std::sqrt(s.beta_2);
-    return trainers::IdleMotion::moves(-s.rate, s.beta_1 * spread, spread, {s.beta_1, s.beta_2},
-                                       updates::AdamCatchUp{0.0, 0.0, 0.0, 0.0, s.epsilon});
+    return trainers::IdleMotion::moves(
+        -s.rate, s.beta_1 * spread, spread, {s.beta_1, s.beta_2},
+        trainers::updates::AdamCatchUp{0.0, 0.0, 0.0, 0.0, s.epsilon});
   }
-};
-
-/// AdamW: w is multiplied by 1 - learning_rate * weight_decay, and then Adam's step is taken; the
-/// decay is in no moment. `eps` is added to the uncorrected root, as in AdamTrainer. The decay of
-/// tables: Trainer::shrink.
-struct AdamWTrainer : AdamTrainer {
-  static constexpr trainers::About<5> kAbout{"AdamWTrainer",
-                                             "AdamW (Loshchilov and Hutter, 2019).",
-                                             {{"alpha", 0.001F},
-                                              {"beta_1", 0.9F},
-                                              {"beta_2", 0.999F},
-                                              {"eps", 1e-8F},
-                                              {"weight_decay", 0.01F}}};
-
-  explicit AdamWTrainer(ParameterCollection& collection, float rate = 0.001F, float b1 = 0.9F,
-                        float b2 = 0.999F, float eps = 1e-8F, float decay = 0.01F)
-      : AdamTrainer(collection, rate, b1, b2, eps), weight_decay(decay) {}
-
- protected:
-  trainers::StateLists states() override {
-    return {kAbout.name,
-            {{&m, &lm}, {&v, &lv}},
-            {{"beta_1", &beta_1, trainers::Range::kBelow1},
-             {"beta_2", &beta_2, trainers::Range::kBelow1},
-             {"epsilon", &epsilon, trainers::Range::kAtLeast0},
-             {"weight_decay", &weight_decay}}};
-  }
-  [[nodiscard]] double shrink() const override {
-    return 1.0 - static_cast<double>(learning_rate) * static_cast<double>(weight_decay);
-  }
-
-  float weight_decay;
 };
 
 /// AMSGrad: Adam over the root of the largest v so far.
-struct AmsgradTrainer : trainers::AdamFamily<updates::Amsgrad, updates::AmsgradCatchUp> {
+struct AmsgradTrainer
+    : trainers::AdamFamily<trainers::updates::Amsgrad, trainers::updates::AmsgradCatchUp> {
   static constexpr trainers::About<4> kAbout{
       "AmsgradTrainer",
       "AMSGrad (Reddi, Kale and Kumar, 2018).",
@@ -188,9 +157,10 @@ struct AmsgradTrainer : trainers::AdamFamily<updates::Amsgrad, updates::AmsgradC
              {"epsilon", &epsilon, trainers::Range::kAtLeast0}}};
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& f) const override {
-    const updates::Amsgrad s = AdamFamily::rule(f);
-    return trainers::IdleMotion::moves(-s.rate, s.beta_1, 1.0, {s.beta_1, s.beta_2},
-                                       updates::AmsgradCatchUp{0.0, 0.0, 0.0, 0.0, s.epsilon});
+    const trainers::updates::Amsgrad s = AdamFamily::rule(f);
+    return trainers::IdleMotion::moves(
+        -s.rate, s.beta_1, 1.0, {s.beta_1, s.beta_2},
+        trainers::updates::AmsgradCatchUp{0.0, 0.0, 0.0, 0.0, s.epsilon});
   }
 
   std::vector<ShadowParameters> vhat;

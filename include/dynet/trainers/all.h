@@ -6,6 +6,7 @@
 #include "dynet/trainers/adadelta.h"
 #include "dynet/trainers/adagrad.h"
 #include "dynet/trainers/adam.h"
+#include "dynet/trainers/adamw.h"
 #include "dynet/trainers/clip.h"
 #include "dynet/trainers/cyclical.h"
 #include "dynet/trainers/eg.h"

@@ -6,7 +6,7 @@
 
 namespace dynet {
 
-namespace updates {
+namespace trainers::updates {
 /// g limited to [-limit, limit]; the rule changes the gradient, and reads nothing else.
 struct ClipByValue {
   double limit;
@@ -15,12 +15,12 @@ struct ClipByValue {
     return each(max(min(g, limit), -limit));
   }
 };
-}  // namespace updates
+}  // namespace trainers::updates
 
 namespace trainers {
 /// The entry in the list of rules with loops.
 struct ClippingByValue {
-  using Rule = updates::ClipByValue;
+  using Rule = trainers::updates::ClipByValue;
   using CatchUp = NoCatchUp;
 };
 }  // namespace trainers

@@ -44,8 +44,8 @@ struct CyclicalSGDTrainer : SimpleSGDTrainer {
              {"gamma", &gamma}}};
   }
   void after_update() override {
-    learning_rate =
-        static_cast<real>(CyclicalSchedule::rate_of(e_min, e_max, step_size, gamma, it++));
+    learning_rate = static_cast<real>(
+        trainers::CyclicalSchedule::rate_of(e_min, e_max, step_size, gamma, it++));
   }
 
   float e_min = 0.01F;

@@ -6,7 +6,7 @@
 
 namespace dynet {
 
-namespace updates {
+namespace trainers::updates {
 /// v = momentum * v - rate * gradient_scale * g, w = scale * softmax(log(w) + v), over the whole
 /// parameter or row.
 struct ExponentiatedGradient {
@@ -19,7 +19,7 @@ struct ExponentiatedGradient {
     return each(scale / over::sum(part) * part, speed);
   }
 };
-}  // namespace updates
+}  // namespace trainers::updates
 
 /// Exponentiated gradient: v = mom * v - learning_rate * g, w = exp(log(w) + v) divided by its sum
 /// over each parameter, and over each row of a table. So parameters are distributions: positive
@@ -30,7 +30,7 @@ struct ExponentiatedGradient {
 /// Weight decay multiplies the normalised values, so the sum after an update is 1 - lambda. Exact
 /// updates of tables are refused with a UsageError: an update normalises rows without a gradient
 /// too, and sums of steps do not say that.
-struct EGTrainer : trainers::RuleTrainer<updates::ExponentiatedGradient> {
+struct EGTrainer : trainers::RuleTrainer<trainers::updates::ExponentiatedGradient> {
   static constexpr trainers::About<3> kAbout{
       "EGTrainer",
       "Exponentiated gradient (Kivinen and Warmuth, 1997) of distributions.",
@@ -55,7 +55,8 @@ struct EGTrainer : trainers::RuleTrainer<updates::ExponentiatedGradient> {
   }
 
  protected:
-  [[nodiscard]] updates::ExponentiatedGradient rule(const trainers::Facts& f) const override {
+  [[nodiscard]] trainers::updates::ExponentiatedGradient rule(
+      const trainers::Facts& f) const override {
     return {f.rate, static_cast<double>(momentum), f.gradient_scale, f.keep / f.decay};
   }
   trainers::StateLists states() override {
@@ -75,8 +76,8 @@ struct EGTrainer : trainers::RuleTrainer<updates::ExponentiatedGradient> {
   unsigned alloc_lookup_impl() override;
   void after_update() override {
     if (isCyclical) {
-      learning_rate =
-          static_cast<real>(CyclicalSchedule::rate_of(e_min, e_max, step_size, gamma, it++));
+      learning_rate = static_cast<real>(
+          trainers::CyclicalSchedule::rate_of(e_min, e_max, step_size, gamma, it++));
     }
   }
   [[nodiscard]] const char* why_not_exact() const override {

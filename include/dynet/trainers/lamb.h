@@ -9,7 +9,7 @@
 
 namespace dynet {
 
-namespace updates {
+namespace trainers::updates {
 /// m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, u = mean_scale * m / (sqrt(square_scale * v) +
 /// epsilon) + weight_decay * w, w = keep * (w - rate * |w| / |u| * u), with norms over the whole
 /// parameter or row and g the gradient times gradient_scale. `gain` stands for |w| / |u| if one
@@ -29,7 +29,7 @@ struct Lamb {
     return each(keep * (w - (rate * trust) * u), mean, square);
   }
 };
-}  // namespace updates
+}  // namespace trainers::updates
 
 /// LAMB: u = m' / (sqrt(v') + eps) + weight_decay * w, with the corrected moments m' =
 /// m / (1-b1^t) and v' = v / (1-b2^t) of Adam, and w -= learning_rate * |w| / |u| * u. The norms
@@ -39,7 +39,7 @@ struct Lamb {
 ///
 /// Exact updates of tables are refused with a UsageError: the motion of a row without a gradient
 /// depends on its norm after each step before, so that no sum over the steps gives it.
-struct LambTrainer : trainers::RuleTrainer<updates::Lamb> {
+struct LambTrainer : trainers::RuleTrainer<trainers::updates::Lamb> {
   static constexpr trainers::About<5> kAbout{"LambTrainer",
                                              "LAMB (You et al., 2020).",
                                              {{"learning_rate", 0.001F},
@@ -53,7 +53,7 @@ struct LambTrainer : trainers::RuleTrainer<updates::Lamb> {
       : RuleTrainer(collection, rate), beta_1(b1), beta_2(b2), epsilon(eps), weight_decay(decay) {}
 
  protected:
-  [[nodiscard]] updates::Lamb rule(const trainers::Facts& f) const override {
+  [[nodiscard]] trainers::updates::Lamb rule(const trainers::Facts& f) const override {
     const auto b1 = static_cast<double>(beta_1);
     const auto b2 = static_cast<double>(beta_2);
     return {f.rate,

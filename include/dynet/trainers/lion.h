@@ -6,7 +6,7 @@
 
 namespace dynet {
 
-namespace updates {
+namespace trainers::updates {
 /// c = b1 m + (1-b1) g, w = keep * (w - rate * sign(c)), m = b2 m + (1-b2) g, with g the gradient
 /// times gradient_scale.
 struct Lion {
@@ -27,13 +27,14 @@ struct LionCatchUp {
     return each(w + total * select(m > 0.0, 1.0, select(m < 0.0, -1.0, 0.0)));
   }
 };
-}  // namespace updates
+}  // namespace trainers::updates
 
 /// Lion: c = b1 m + (1-b1) g, w = (1 - learning_rate * weight_decay) w - learning_rate * sign(c), m
 /// = b2 m + (1-b2) g; sign(0) is 0. Every element moves by the rate, so rates are three to ten
 /// times smaller than in Adam, and decays three to ten times larger. For the decay of tables see
 /// Trainer::shrink. `b1` is 0 or more and less than 1; `b2` may be 1 as well.
-struct LionTrainer : trainers::RuleTrainer<updates::Lion, updates::LionCatchUp> {
+struct LionTrainer
+    : trainers::RuleTrainer<trainers::updates::Lion, trainers::updates::LionCatchUp> {
   static constexpr trainers::About<4> kAbout{
       "LionTrainer",
       "Lion (Chen et al., 2023).",
@@ -44,7 +45,7 @@ struct LionTrainer : trainers::RuleTrainer<updates::Lion, updates::LionCatchUp> 
       : RuleTrainer(collection, rate), beta_1(b1), beta_2(b2), weight_decay(decay) {}
 
  protected:
-  [[nodiscard]] updates::Lion rule(const trainers::Facts& f) const override {
+  [[nodiscard]] trainers::updates::Lion rule(const trainers::Facts& f) const override {
     return {f.rate / f.decay, static_cast<double>(beta_1), static_cast<double>(beta_2),
             f.gradient_scale, f.keep};
   }
@@ -66,7 +67,8 @@ struct LionTrainer : trainers::RuleTrainer<updates::Lion, updates::LionCatchUp> 
     if (beta_1 < 0.0F || beta_2 <= 0.0F) {  // the sign changes, or is that of one step alone
       return {};
     }
-    return trainers::IdleMotion::moves(-f.rate / f.decay, 1.0, 1.0, {keep}, updates::LionCatchUp{});
+    return trainers::IdleMotion::moves(-f.rate / f.decay, 1.0, 1.0, {keep},
+                                       trainers::updates::LionCatchUp{});
   }
 
   real beta_1;

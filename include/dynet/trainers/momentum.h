@@ -6,7 +6,7 @@
 
 namespace dynet {
 
-namespace updates {
+namespace trainers::updates {
 /// v = momentum * v - rate * gradient_scale * g, w = keep * (w + gain * v)
 struct Momentum {
   double rate, momentum, gradient_scale, gain, keep;
@@ -24,10 +24,11 @@ struct MomentumCatchUp {
     return each(w + total * v);
   }
 };
-}  // namespace updates
+}  // namespace trainers::updates
 
 /// v = mom * v - learning_rate * g, w += v, with `mom` from 0 to 1.
-struct MomentumSGDTrainer : trainers::RuleTrainer<updates::Momentum, updates::MomentumCatchUp> {
+struct MomentumSGDTrainer
+    : trainers::RuleTrainer<trainers::updates::Momentum, trainers::updates::MomentumCatchUp> {
   static constexpr trainers::About<2> kAbout{"MomentumSGDTrainer",
                                              "v = mom * v - learning_rate * g, w += v.",
                                              {{"learning_rate", 0.01F}, {"mom", 0.9F}}};
@@ -39,7 +40,7 @@ struct MomentumSGDTrainer : trainers::RuleTrainer<updates::Momentum, updates::Mo
   std::vector<ShadowLookupParameters> vlp;
 
  protected:
-  [[nodiscard]] updates::Momentum rule(const trainers::Facts& f) const override {
+  [[nodiscard]] trainers::updates::Momentum rule(const trainers::Facts& f) const override {
     return {f.rate, static_cast<double>(momentum), f.gradient_scale, 1.0 / f.decay, f.keep};
   }
   trainers::StateLists states() override {
@@ -47,7 +48,8 @@ struct MomentumSGDTrainer : trainers::RuleTrainer<updates::Momentum, updates::Mo
   }
   [[nodiscard]] trainers::IdleMotion idle(const trainers::Facts& f) const override {
     const auto mu = static_cast<double>(momentum);
-    return trainers::IdleMotion::moves(1.0 / f.decay, mu, 1.0, {mu}, updates::MomentumCatchUp{});
+    return trainers::IdleMotion::moves(1.0 / f.decay, mu, 1.0, {mu},
+                                       trainers::updates::MomentumCatchUp{});
   }
 
   real momentum = 0.9F;

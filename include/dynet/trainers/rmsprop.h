@@ -6,7 +6,7 @@
 
 namespace dynet {
 
-namespace updates {
+namespace trainers::updates {
 /// h = rho h + (1-rho) g^2, w = keep * (w - rate * g / sqrt(h + epsilon)), with g the gradient
 /// times gradient_scale.
 struct RmsProp {
@@ -18,11 +18,11 @@ struct RmsProp {
     return each(keep * (w - rate * g / sqrt(mean + epsilon)), mean);
   }
 };
-}  // namespace updates
+}  // namespace trainers::updates
 
 /// RMSProp: h = rho h + (1-rho) g^2, w -= learning_rate * g / sqrt(h + eps), with `rho` from 0
 /// to 1 and `eps` of 0 or more. Python has the defaults of kAbout.
-struct RMSPropTrainer : trainers::RuleTrainer<updates::RmsProp> {
+struct RMSPropTrainer : trainers::RuleTrainer<trainers::updates::RmsProp> {
   static constexpr trainers::About<3> kAbout{
       "RMSPropTrainer",
       "RMSProp (Tieleman and Hinton, 2012).",
@@ -33,7 +33,7 @@ struct RMSPropTrainer : trainers::RuleTrainer<updates::RmsProp> {
       : RuleTrainer(collection, rate), epsilon(eps), rho(decay) {}
 
  protected:
-  [[nodiscard]] updates::RmsProp rule(const trainers::Facts& f) const override {
+  [[nodiscard]] trainers::updates::RmsProp rule(const trainers::Facts& f) const override {
     return {f.rate / f.decay, static_cast<double>(epsilon), static_cast<double>(rho),
             f.gradient_scale, f.keep};
   }

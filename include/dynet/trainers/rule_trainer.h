@@ -22,7 +22,7 @@
 #include "dynet/ext/over.h"
 #include "dynet/ext/rule.h"
 /// Rules of updates, and the words that they may use.
-namespace dynet::updates {
+namespace dynet::trainers::updates {
 using rule::each, rule::exp, rule::log, rule::max, rule::min, rule::select, rule::sqrt;
 }
 #else

@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace dynet {
+namespace dynet::trainers {
 
 /// Base of all schedules.
 class Schedule {
@@ -169,7 +169,6 @@ class PlateauSchedule final : public Schedule {
   unsigned bad_ = 0;  ///< reports in a row that were no better
 };
 
-namespace trainers {
 /// "Name count number... [schedule inside]", with enough digits to bring every number back.
 [[nodiscard]] std::string text_of(const Schedule& schedule);
 /// The schedule of the library with this name, numbers and inside; null if none has the name or
@@ -177,6 +176,5 @@ namespace trainers {
 [[nodiscard]] Schedule::Pointer make_schedule(const std::string& name,
                                               const std::vector<double>& numbers,
                                               const Schedule::Pointer& inner);
-}  // namespace trainers
 
-}  // namespace dynet
+}  // namespace dynet::trainers

@@ -6,7 +6,7 @@
 
 namespace dynet {
 
-namespace updates {
+namespace trainers::updates {
 /// w = keep * (w - rate * gradient_scale * g)
 struct Sgd {
   double rate, gradient_scale, keep;
@@ -15,10 +15,10 @@ struct Sgd {
     return each(keep * w - (keep * rate * gradient_scale) * g);
   }
 };
-}  // namespace updates
+}  // namespace trainers::updates
 
 /// w -= learning_rate * g.
-struct SimpleSGDTrainer : trainers::RuleTrainer<updates::Sgd> {
+struct SimpleSGDTrainer : trainers::RuleTrainer<trainers::updates::Sgd> {
   static constexpr trainers::About<1> kAbout{
       "SimpleSGDTrainer", "w -= learning_rate * g.", {{"learning_rate", 0.1F}}};
 
@@ -26,7 +26,7 @@ struct SimpleSGDTrainer : trainers::RuleTrainer<updates::Sgd> {
       : RuleTrainer(collection, rate) {}
 
  protected:
-  [[nodiscard]] updates::Sgd rule(const trainers::Facts& f) const override {
+  [[nodiscard]] trainers::updates::Sgd rule(const trainers::Facts& f) const override {
     return {f.rate / f.decay, f.gradient_scale, f.keep};
   }
   trainers::StateLists states() override { return {kAbout.name, {}, {}}; }

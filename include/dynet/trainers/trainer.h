@@ -173,13 +173,13 @@ struct Trainer {
   /// Sets the rate now and after each update, counted from this call on; a rate that the program
   /// assigns holds for one update. Replaces the schedule before; null: the rate stays. ValueError
   /// if the schedule's first rate is NaN or infinite.
-  void set_schedule(Schedule::Pointer schedule);
-  template <class S, class = std::enable_if_t<std::is_base_of_v<Schedule, S>>>
+  void set_schedule(trainers::Schedule::Pointer schedule);
+  template <class S, class = std::enable_if_t<std::is_base_of_v<trainers::Schedule, S>>>
   void set_schedule(S schedule) {
-    set_schedule(Schedule::Pointer(std::make_shared<S>(std::move(schedule))));
+    set_schedule(trainers::Schedule::Pointer(std::make_shared<S>(std::move(schedule))));
   }
   /// The schedule in use, reports included; null: none.
-  [[nodiscard]] const Schedule::Pointer& schedule() const { return schedule_; }
+  [[nodiscard]] const trainers::Schedule::Pointer& schedule() const { return schedule_; }
   /// Tells the schedule a metric, such as the loss of a development set, and sets the rate that
   /// follows from it. UsageError if no schedule takes one.
   void report_metric(double metric);
@@ -350,7 +350,7 @@ struct Trainer {
   bool has_met_gradient_ = false;  ///< or has warned that there was none
   bool has_warned_of_rate_ = false;
   std::vector<double> ma_saved_factors_;  ///< decay factors of the saved tables, in their order
-  Schedule::Pointer schedule_;
+  trainers::Schedule::Pointer schedule_;
   std::uint64_t schedule_start_ = 0;                              ///< `steps_` when it was set
   std::vector<std::shared_ptr<trainers::MissedUpdates>> missed_;  ///< per table; null: none
   std::vector<std::shared_ptr<trainers::TableAverages>> table_averages_;  ///< per table of `ma_lp`

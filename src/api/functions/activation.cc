@@ -37,14 +37,22 @@ Expression log_sigmoid(const Expression& x, Where where) {
   return ext::add_node(ops::LogSigmoid{}, {x, where});
 }
 
+template <int>
 Expression softplus(const Expression& x, float beta, Where where) {
   return ext::add_node(ops::Softplus{beta}, {x, where});
 }
+template Expression softplus<>(const Expression& x, float beta, Where where);
 
-Expression gelu(const Expression& x, Where where) { return ext::add_node(ops::Gelu{}, {x, where}); }
+template <int>
+Expression gelu(const Expression& x, Where where) {
+  return ext::add_node(ops::Gelu{}, {x, where});
+}
+template Expression gelu<>(const Expression& x, Where where);
 
+template <int>
 Expression gelu_tanh(const Expression& x, Where where) {
   return ext::add_node(ops::GeluTanh{}, {x, where});
 }
+template Expression gelu_tanh<>(const Expression& x, Where where);
 
 }  // namespace dynet

@@ -9,9 +9,12 @@
 
 namespace dynet {
 
+template <int>
 Expression attention(const Expression& q, const Expression& k, const Expression& v, unsigned heads,
                      bool causal, Where where) {
   return ext::add_node(ops::Attend<false>{heads, causal}, {q, where}, k, v);
 }
+template Expression attention<>(const Expression& q, const Expression& k, const Expression& v,
+                                unsigned heads, bool causal, Where where);
 
 }  // namespace dynet

@@ -14,8 +14,10 @@ Expression contract3d_1d(const Expression& x, const Expression& y, const Express
   return ext::add_node(ops::Contract3d1d{}, {x, where}, y, b);
 }
 
+template <int>
 Expression batch_matmul(const Expression& x, const Expression& y, Where where) {
   return ext::add_node(ops::BatchMatmul{}, {x, where}, y);
 }
+template Expression batch_matmul<>(const Expression& x, const Expression& y, Where where);
 
 }  // namespace dynet

@@ -17,8 +17,10 @@ Expression huber_distance(const Expression& x, const Expression& y, float c, Whe
   return ext::add_node(ops::HuberDistance{c}, {x, where}, y);
 }
 
+template <int>
 Expression cosine_similarity(const Expression& x, const Expression& y, Where where) {
   return ext::add_node(ops::CosineSimilarity{}, {x, where}, y);
 }
+template Expression cosine_similarity<>(const Expression& x, const Expression& y, Where where);
 
 }  // namespace dynet

@@ -11,15 +11,19 @@ namespace dynet {
 
 Expression exp(const Expression& x, Where where) { return ext::add_node(ops::Exp{}, {x, where}); }
 
+template <int>
 Expression expm1(const Expression& x, Where where) {
   return ext::add_node(ops::Expm1{}, {x, where});
 }
+template Expression expm1<>(const Expression& x, Where where);
 
 Expression log(const Expression& x, Where where) { return ext::add_node(ops::Log{}, {x, where}); }
 
+template <int>
 Expression log1p(const Expression& x, Where where) {
   return ext::add_node(ops::Log1p{}, {x, where});
 }
+template Expression log1p<>(const Expression& x, Where where);
 
 Expression square(const Expression& x, Where where) {
   return ext::add_node(ops::Square{}, {x, where});
@@ -45,13 +49,18 @@ Expression pow(const Expression& x, real a, Where where) {
   return ext::add_node(ops::PowScalar{}, {x, where}, ext::NodePayload::of(a));
 }
 
+template <int>
 Expression clip(const Expression& x, float lo, float hi, Where where) {
   return ext::add_node(ops::Clip{lo, hi}, {x, where});
 }
+template Expression clip<>(const Expression& x, float lo, float hi, Where where);
 
+template <int>
 Expression where(const Expression& cond, const Expression& x, const Expression& y, Where where) {
   return ext::add_node(ops::Choose{}, {cond, where}, x, y);
 }
+template Expression where<>(const Expression& cond, const Expression& x, const Expression& y,
+                            Where where);
 
 Expression round(const Expression& x, GradientMode gradient_mode, Where where) {
   return ext::add_node(ops::Rounded<dynet::ops::Rounding::kNearest>{gradient_mode}, {x, where});

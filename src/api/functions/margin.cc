@@ -45,49 +45,76 @@ Expression poisson_loss(const Expression& x, detail::Pointer<std::vector<unsigne
                        ext::NodePayload::of(api::pointee(y, "poisson_loss", "y")));
 }
 
+template <int>
 Expression cross_entropy(const Expression& x, unsigned v, float label_smoothing, unsigned ignored,
                          Where where) {
   return ext::add_node(ops::CrossEntropy{label_smoothing, ignored}, {x, where},
                        ext::NodePayload::of(v));
 }
+template Expression cross_entropy<>(const Expression& x, unsigned v, float label_smoothing,
+                                    unsigned ignored, Where where);
+template <int>
 Expression cross_entropy(const Expression& x, detail::Pointer<unsigned> v, float label_smoothing,
                          unsigned ignored, Where where) {
   return ext::add_node(ops::CrossEntropy{label_smoothing, ignored}, {x, where},
                        ext::NodePayload::of(api::pointee(v, "cross_entropy", "v")));
 }
+template Expression cross_entropy<>(const Expression& x, detail::Pointer<unsigned> v,
+                                    float label_smoothing, unsigned ignored, Where where);
+template <int>
 Expression cross_entropy(const Expression& x, const std::vector<unsigned>& v, float label_smoothing,
                          unsigned ignored, Where where) {
   return ext::add_node(ops::CrossEntropy{label_smoothing, ignored}, {x, where},
                        ext::NodePayload::of(v));
 }
+template Expression cross_entropy<>(const Expression& x, const std::vector<unsigned>& v,
+                                    float label_smoothing, unsigned ignored, Where where);
+template <int>
 Expression cross_entropy(const Expression& x, detail::Pointer<std::vector<unsigned>> v,
                          float label_smoothing, unsigned ignored, Where where) {
   return ext::add_node(ops::CrossEntropy{label_smoothing, ignored}, {x, where},
                        ext::NodePayload::of(api::pointee(v, "cross_entropy", "v")));
 }
+template Expression cross_entropy<>(const Expression& x, detail::Pointer<std::vector<unsigned>> v,
+                                    float label_smoothing, unsigned ignored, Where where);
 
+template <int>
 Expression weighted_cross_entropy(const Expression& x, const Expression& w, unsigned v,
                                   float label_smoothing, unsigned ignored, Where where) {
   return ext::add_node(ops::WeightedCrossEntropy{label_smoothing, ignored}, {x, where}, w,
                        ext::NodePayload::of(v));
 }
+template Expression weighted_cross_entropy<>(const Expression& x, const Expression& w, unsigned v,
+                                             float label_smoothing, unsigned ignored, Where where);
+template <int>
 Expression weighted_cross_entropy(const Expression& x, const Expression& w,
                                   detail::Pointer<unsigned> v, float label_smoothing,
                                   unsigned ignored, Where where) {
   return ext::add_node(ops::WeightedCrossEntropy{label_smoothing, ignored}, {x, where}, w,
                        ext::NodePayload::of(api::pointee(v, "weighted_cross_entropy", "v")));
 }
+template Expression weighted_cross_entropy<>(const Expression& x, const Expression& w,
+                                             detail::Pointer<unsigned> v, float label_smoothing,
+                                             unsigned ignored, Where where);
+template <int>
 Expression weighted_cross_entropy(const Expression& x, const Expression& w,
                                   const std::vector<unsigned>& v, float label_smoothing,
                                   unsigned ignored, Where where) {
   return ext::add_node(ops::WeightedCrossEntropy{label_smoothing, ignored}, {x, where}, w,
                        ext::NodePayload::of(v));
 }
+template Expression weighted_cross_entropy<>(const Expression& x, const Expression& w,
+                                             const std::vector<unsigned>& v, float label_smoothing,
+                                             unsigned ignored, Where where);
+template <int>
 Expression weighted_cross_entropy(const Expression& x, const Expression& w,
                                   detail::Pointer<std::vector<unsigned>> v, float label_smoothing,
                                   unsigned ignored, Where where) {
   return ext::add_node(ops::WeightedCrossEntropy{label_smoothing, ignored}, {x, where}, w,
                        ext::NodePayload::of(api::pointee(v, "weighted_cross_entropy", "v")));
 }
+template Expression weighted_cross_entropy<>(const Expression& x, const Expression& w,
+                                             detail::Pointer<std::vector<unsigned>> v,
+                                             float label_smoothing, unsigned ignored, Where where);
 
 }  // namespace dynet

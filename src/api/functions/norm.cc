@@ -17,8 +17,11 @@ Expression weight_norm(const Expression& w, const Expression& g, Where where) {
   return ext::add_node(ops::WeightNorm{}, {w, where}, g);
 }
 
+template <int>
 Expression rms_norm(const Expression& x, const Expression& g, float epsilon, Where where) {
   return ext::add_node(ops::RmsNorm{epsilon}, {x, where}, g);
 }
+template Expression rms_norm<>(const Expression& x, const Expression& g, float epsilon,
+                               Where where);
 
 }  // namespace dynet

@@ -17,8 +17,10 @@ Expression kmax_pooling(const Expression& x, unsigned k, unsigned d, Where where
   return ext::add_node(ops::KMaxPooling{k, d}, {x, where});
 }
 
+template <int>
 std::array<Expression, 2> topk(const Expression& x, unsigned k, unsigned d, Where where) {
   return api::outputs<2>(ext::add_node(ops::TopK{k, d}, {x, where}));
 }
+template std::array<Expression, 2> topk<>(const Expression& x, unsigned k, unsigned d, Where where);
 
 }  // namespace dynet

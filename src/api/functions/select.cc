@@ -41,23 +41,35 @@ Expression select_cols(const Expression& x, detail::Pointer<std::vector<unsigned
                        ext::NodePayload::of(api::pointee(cols, "select_cols", "cols")));
 }
 
+template <int>
 Expression gather(const Expression& x, unsigned index, unsigned n, unsigned d, Where where) {
   return ext::add_node(ops::Gather{n, d}, {x, where}, ext::NodePayload::of(index));
 }
+template Expression gather<>(const Expression& x, unsigned index, unsigned n, unsigned d,
+                             Where where);
+template <int>
 Expression gather(const Expression& x, detail::Pointer<unsigned> index, unsigned n, unsigned d,
                   Where where) {
   return ext::add_node(ops::Gather{n, d}, {x, where},
                        ext::NodePayload::of(api::pointee(index, "gather", "index")));
 }
+template Expression gather<>(const Expression& x, detail::Pointer<unsigned> index, unsigned n,
+                             unsigned d, Where where);
+template <int>
 Expression gather(const Expression& x, const std::vector<unsigned>& index, unsigned n, unsigned d,
                   Where where) {
   return ext::add_node(ops::Gather{n, d}, {x, where}, ext::NodePayload::of(index));
 }
+template Expression gather<>(const Expression& x, const std::vector<unsigned>& index, unsigned n,
+                             unsigned d, Where where);
+template <int>
 Expression gather(const Expression& x, detail::Pointer<std::vector<unsigned>> index, unsigned n,
                   unsigned d, Where where) {
   return ext::add_node(ops::Gather{n, d}, {x, where},
                        ext::NodePayload::of(api::pointee(index, "gather", "index")));
 }
+template Expression gather<>(const Expression& x, detail::Pointer<std::vector<unsigned>> index,
+                             unsigned n, unsigned d, Where where);
 
 Expression pick_batch_elems(const Expression& x, unsigned v, Where where) {
   return ext::add_node(ops::PickBatchElems{}, {x, where}, ext::NodePayload::of(v));

@@ -12,6 +12,10 @@
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
 #include "dynet/io.h"
+#include "dynet/schedules.h"
+#include "dynet/trainers/adamw.h"
+#include "dynet/trainers/lamb.h"
+#include "dynet/trainers/lion.h"
 #include "dynet/training.h"
 
 #include "common.h"

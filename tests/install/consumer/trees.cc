@@ -10,6 +10,7 @@
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
 #include "dynet/training.h"
+#include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
 
 #include "common.h"

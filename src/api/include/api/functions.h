@@ -21,8 +21,8 @@ List to_list(const std::vector<T>& from, const char* op, const char* name) {
   List list;
   constexpr std::size_t kMax = std::extent_v<decltype(list.items)>;
   if (from.size() > kMax) {
-    throw ValueError(std::string(op) + ": " + name + " has " + std::to_string(from.size()) +
-                     " entries; want at most " + std::to_string(kMax));
+    throw errors::ValueError(std::string(op) + ": " + name + " has " + std::to_string(from.size()) +
+                             " entries; want at most " + std::to_string(kMax));
   }
   for (const T& item : from) {
     list.items[list.count++] = item;
@@ -34,7 +34,7 @@ List to_list(const std::vector<T>& from, const char* op, const char* name) {
 template <class T>
 const T* pointee(const detail::Pointer<T>& pointer, const char* op, const char* name) {
   if (pointer.to == nullptr) {
-    throw ValueError(std::string(op) + ": " + name + " is a null pointer");
+    throw errors::ValueError(std::string(op) + ": " + name + " is a null pointer");
   }
   return pointer.to;
 }

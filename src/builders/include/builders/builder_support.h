@@ -38,7 +38,7 @@ template <class User>
 [[nodiscard]] const Dim& dim_of(const Expression& e, Where where, User user) {
   try {
     return e.dim();  // checks the node anyway, so the good case pays one check
-  } catch (const StaleExpression&) {
+  } catch (const errors::StaleExpression&) {
     fail_stale(e, user(), where);
   }
 }

@@ -22,7 +22,7 @@ namespace dynet::io {
 template <class File, class Write>
 void guarded(const char* saver, File* file, Write write) {
   if (file == nullptr) {
-    throw UsageError(std::string(saver) + "::save: the saver is closed");
+    throw errors::UsageError(std::string(saver) + "::save: the saver is closed");
   }
   try {
     write();
@@ -40,7 +40,7 @@ void close(const char* saver, std::unique_ptr<File>& open) {
   }
   const std::unique_ptr<File> file = std::move(open);
   if (file->failed) {
-    throw UsageError(std::string(saver) + "::close: a save failed, so the old file stays");
+    throw errors::UsageError(std::string(saver) + "::close: a save failed, so the old file stays");
   }
   file->commit();
 }

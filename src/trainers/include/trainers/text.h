@@ -125,7 +125,7 @@ struct dynet::Trainer::Saved {
   std::optional<float> value_limit;
   std::optional<Epochs> epochs;
   std::optional<std::uint64_t> steps;
-  Schedule::Pointer schedule;
+  trainers::Schedule::Pointer schedule;
   std::uint64_t schedule_start = 0;
   trainers::Block averages, lookup_averages;
   std::vector<ShadowParameters> shadows;
