@@ -154,8 +154,9 @@ class BiRNNBuilder:
                 f"BiRNNBuilder.from_spec: spec is {spec!r}; want (num_layers, input_dim, "
                 "hidden_dim, rnn_builder_factory, builder_layers), and options or not"
             )
-        sizes, options = spec[:3], spec[5] if has_options else {}
-        return cls(*sizes, model, *spec[3:5], **options)
+        num_layers, input_dim, hidden_dim, factory, builder_layers = spec[:5]
+        options = spec[5] if has_options else {}
+        return cls(num_layers, input_dim, hidden_dim, model, factory, builder_layers, **options)
 
 
 def _read_by_own(forward: Any, backward: Any, es: Sequence[Expression]) -> tuple[Any, Any]:
