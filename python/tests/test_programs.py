@@ -305,6 +305,16 @@ def test_python_dash_m(files, model):
     assert done.returncode == 0 and "train" in done.stdout and "evaluate" in done.stdout
 
 
+def test_numpy_is_asked_for(files, model):
+    code = (
+        "import sys; sys.modules['numpy'] = None\nfrom dynet.programs import main\n"
+        f"sys.exit(main(['tag', {str(model)!r}, {str(files / 'dev.conllu')!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("dynet: ")
+    assert "numpy" in done.stderr.lower() and done.stderr.count("\n") == 1
+
+
 def test_the_reader_of_the_output_may_leave(files, model):
     command = f"{sys.executable} -m dynet tag {model} {files / 'train.conllu'} | head -n 1"
     done = subprocess.run(
