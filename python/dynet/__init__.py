@@ -97,7 +97,7 @@ class _Star:
 _NOT_FOR_STAR = {
     *("IndexError", "TypeError", "ValueError"),
     *("fit", "Step", "History", "both", "TensorBoard", "gradient_norms"),
-    *("callbacks", "metrics", "text"),
+    *("callbacks", "metrics", "programs", "text"),
 }
 
 

@@ -161,9 +161,9 @@ def test_a_training_that_was_stopped_goes_on(files, model, tmp_path, capsys):
     names = [f"--{name}={files / name}.conllu" for name in ("train", "dev")]
     command = ["train", "tagger", *names, f"--output={tmp_path / 'again'}", *SMALL]
     # Stopped after the first epoch, as by Ctrl-C.
-    from dynet.programs import _jobs
+    from dynet.programs._tagger import Tagger
 
-    real, calls = _training.columns_of, []
+    real, calls = Tagger.score, []
 
     def stopped(*given):
         calls.append(given)
@@ -171,11 +171,11 @@ def test_a_training_that_was_stopped_goes_on(files, model, tmp_path, capsys):
             raise KeyboardInterrupt
         return real(*given)
 
-    _jobs.columns_of = stopped
+    Tagger.score = stopped
     try:
         assert main(command) == 130
     finally:
-        _jobs.columns_of = real
+        Tagger.score = real
     assert not (tmp_path / "again.safetensors").exists()
     capsys.readouterr()
     assert main(command) == 2
@@ -271,7 +271,7 @@ def test_options_of_a_file(tmp_path):
         (["train", "tagger", "--train={bad}", "--output=m"], "bad.conllu:1:"),
         (["train", "tagger", "--train={bad}", "--output=no/m"], "there is no folder 'no'"),
         (["tag", "no-model", "x"], "no-model: there is no such file; want a model"),
-        (["tag", "{other}", "x"], "has Parameters; want a tagger"),
+        (["tag", "{other}", "x"], "has Parameters; want a model"),
         (["paint"], "invalid choice: 'paint'"),
         ([], "the following arguments are required: COMMAND"),
     ],
@@ -303,6 +303,16 @@ def test_python_dash_m(files, model):
     assert done.returncode == 0 and done.stdout == (files / "dev.conllu").read_bytes()
     done = subprocess.run([sys.executable, "-m", "dynet", "--help"], capture_output=True, text=True)
     assert done.returncode == 0 and "train" in done.stdout and "evaluate" in done.stdout
+
+
+def test_numpy_is_asked_for(files, model):
+    code = (
+        "import sys; sys.modules['numpy'] = None\nfrom dynet.programs import main\n"
+        f"sys.exit(main(['tag', {str(model)!r}, {str(files / 'dev.conllu')!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("dynet: ")
+    assert "numpy" in done.stderr.lower() and done.stderr.count("\n") == 1
 
 
 def test_the_reader_of_the_output_may_leave(files, model):
@@ -383,7 +393,7 @@ def test_relations_are_scored_by_word_and_head(files, parser):
 
     model = _load(parser)
     dy.renew_cg()
-    read = model.read(model.states(model.rows(["The", "dog", "barks"])))
+    read = model.views(model.states(model.rows(["The", "dog", "barks"])))
     first, second = (model.relation_scores(read, h).npvalue() for h in ([2, 3, 0], [3, 3, 0]))
     assert (first[:, 0] != second[:, 0]).all() and np.array_equal(first[:, 1:], second[:, 1:])
 
@@ -398,3 +408,63 @@ def test_a_parser_wants_heads(files, tmp_path, capsys):
         r"bad\.conllu: sentence 1: word 3 \('\w+'\) has no head; want a number", errors
     )
     assert not (tmp_path / "m.safetensors").exists()
+
+
+# ---- names ---------------------------------------------------------------------------------------
+
+
+def columns_file(drawn, count):
+    """Sentences like "Mr Anna Berg met Ole ." with tags of persons in BIO."""
+    lines = ["-DOCSTART- -X- O", ""]
+    for _ in range(count):
+        for _ in range(drawn.randint(1, 2)):
+            names = drawn.sample(["Anna", "Berg", "Ole", "Lund", "Ada"], drawn.randint(1, 3))
+            lines += [f"{drawn.choice(['met', 'saw', 'Then'])} V O"]
+            lines += [f"{n} N {'I' if i else 'B'}-PER" for i, n in enumerate(names)]
+        lines += [". . O", ""]
+    return "\n".join(lines) + "\n"
+
+
+def test_names_are_found(tmp_path, capsys):
+    drawn = random.Random(4)
+    for name, count in (("train", 150), ("dev", 30)):
+        (tmp_path / name).write_text(columns_file(drawn, count))
+    names = [f"--{name}={tmp_path / name}" for name in ("train", "dev")]
+    assert main(["train", "ner", *names, f"--output={tmp_path / 'ner'}", *SMALL]) == 0
+    capsys.readouterr()
+    model, gold = str(tmp_path / "ner"), (tmp_path / "dev").read_text()
+    assert main(["tag", model, str(tmp_path / "dev")]) == 0
+    assert capsys.readouterr().out == gold
+    # A file without tags, in which a column of answers is added.
+    plain = "".join(line.rpartition(" ")[0] + "\n" for line in gold.splitlines())
+    (tmp_path / "plain").write_text(plain)
+    assert main(["tag", model, str(tmp_path / "plain")]) == 0
+    assert capsys.readouterr().out == gold
+    assert main(["evaluate", model, str(tmp_path / "dev")]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert table[0].split() == ["precision", "recall", "F1", "gold", "predicted"]
+    assert table[-1].split()[:4] == ["all", "100.00", "100.00", "100.00"]
+    (tmp_path / "words").write_text("Anna\n\n")
+    assert main(["evaluate", model, str(tmp_path / "words")]) == 2
+    assert "words:1: there are no tags" in capsys.readouterr().err
+    assert main(["parse", model, str(tmp_path / "dev")]) == 2
+    assert "has a ner; want a model of `dynet train parser`" in capsys.readouterr().err
+
+
+def test_tags_of_a_phrase_follow_their_kind(tmp_path):
+    from dynet.programs._ner import Ner
+
+    (tmp_path / "f").write_text("a B-X\nb I-X\nc O\n\nd B-Y\ne I-Y\n\n")
+    model = dy.ParameterCollection()
+    ner = Ner.for_data(model, Ner.read(str(tmp_path / "f")), 4, 0.0)
+    tags = list(ner.tags)
+    dy.renew_cg()
+    # The scores alone would choose B-X I-Y I-X.
+    best = {("B-X", 0): 3, ("I-Y", 1): 9, ("I-X", 2): 5}
+    numbers = [[best.get((tag, i), 0) for i in range(3)] for tag in tags]
+    ner.crf.new_graph(update=False)
+    found = ner.tags.words(ner.crf.viterbi(dy.inputTensor(numbers))[0])
+    assert found[1:] != ["I-Y", "I-X"] and found != ["B-X", "I-Y", "I-X"]
+    allowed = {(tags[a], tags[b]) for a, b in ner.follows}
+    assert ("B-X", "I-Y") not in allowed and ("O", "I-X") not in allowed
+    assert {("I-X", "B-Y"), ("B-Y", "I-Y"), ("O", "O")} <= allowed

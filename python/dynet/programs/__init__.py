@@ -1,7 +1,7 @@
 """Programs for data in files: ``dynet train tagger``, ``dynet tag``, ``dynet evaluate``.
 
 ``python -m dynet`` is the same. `main` returns the exit status: 0, 2 for a mistake in the options
-or in a file, 130 after Ctrl-C.
+or in a file, or without NumPy, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of the output has enough
         sys.stdout = None
         return 0
-    except (OptionError, dy.Error, OSError) as error:
+    except (OptionError, dy.Error, OSError, ImportError) as error:
         # The line of a program says nothing to people who wrote none.
         print(f"dynet: {str(error).partition(chr(10) + '  called at ')[0]}", file=sys.stderr)
         return 2

@@ -58,8 +58,9 @@ def make_parser() -> tuple[_Parser, _Parser]:
     train = commands.add_parser("train", help="train a model on a treebank", allow_abbrev=False)
     train.add_argument(
         "kind",
-        choices=["tagger", "parser"],
-        help="tagger: UPOS, XPOS, features, lemmas; parser: these, heads and relations",
+        choices=["tagger", "parser", "ner"],
+        help="tagger: UPOS, XPOS, features, lemmas; parser: these, heads and relations; ner: tags "
+        "of names, in columns",
     )
     _add_training(train)
     tag = commands.add_parser("tag", help="tag the words of a file", allow_abbrev=False)
@@ -69,7 +70,7 @@ def make_parser() -> tuple[_Parser, _Parser]:
     parse = commands.add_parser("parse", help="parse the words of a file", allow_abbrev=False)
     for command in (tag, parse, evaluate):
         command.add_argument("model", help="a file that `dynet train` wrote")
-        command.add_argument("file", help="sentences in CoNLL-U")
+        command.add_argument("file", help="sentences in the format of --train")
     for command in (tag, parse):
         command.add_argument("--output", metavar="FILE", help="for the sentences (standard output)")
     return parser, train
@@ -77,7 +78,9 @@ def make_parser() -> tuple[_Parser, _Parser]:
 
 def _add_training(train: argparse.ArgumentParser) -> None:
     data = train.add_argument_group("data")
-    data.add_argument("--train", metavar="FILE", help="sentences in CoNLL-U to learn from")
+    data.add_argument(
+        "--train", metavar="FILE", help="sentences to learn from: CoNLL-U, or columns"
+    )
     data.add_argument("--dev", metavar="FILE", help="others, to choose the best epoch by")
     data.add_argument("--output", metavar="FILE", help="for the model, .safetensors")
     data.add_argument("--config", metavar="FILE", help="options in TOML: epochs = 5")

@@ -12,7 +12,7 @@ from itertools import chain
 import _dynet
 
 from dynet import BiRNNBuilder
-from dynet.text import Vocabulary
+from dynet.text import Vocabulary, with_columns
 
 from ._tagger import Example, Tagger
 from ._trees import best_tree
@@ -46,6 +46,8 @@ class Read:
 
 
 class Parser(Tagger):
+    FILLED = (*Tagger.FILLED, "UAS", "LAS", "CLAS")
+
     def __init__(
         self,
         model: ParameterCollection,
@@ -93,12 +95,28 @@ class Parser(Tagger):
             *(self.size, self.embedding, self.dropout),
         )
 
+    @classmethod
+    def read(cls, file: str) -> list[ConlluSentence]:
+        """All sentences. IoError for a word without a head."""
+        sentences = super().read(file)
+        for number, sentence in enumerate(sentences, 1):
+            for word in sentence.words:
+                if word.head is None:
+                    raise _dynet.IoError(
+                        f"{file}: sentence {number}: word {word.id} ({word.form!r}) has no head; "
+                        "want a number, or 0"
+                    )
+        return sentences
+
+    def _text(self, sentence: ConlluSentence, answers: Answers) -> str:
+        return with_columns(sentence, **answers)
+
     def example(self, sentence: ConlluSentence) -> Tree:
         heads = [w.head or 0 for w in sentence.words]
         relations = self.relations.ids([w.deprel for w in sentence.words])
         return Tree(super().example(sentence), heads, relations)
 
-    def read(self, states: list[Expression], dropout: float = 0.0) -> Read:
+    def views(self, states: list[Expression], dropout: float = 0.0) -> Read:
         """From the states of the tagger."""
 
         def dropped(x: Expression) -> Expression:
@@ -129,7 +147,7 @@ class Parser(Tagger):
     def loss(self, example: Example) -> Expression:
         assert isinstance(example, Tree)
         states = self.states(example.rows, self.dropout)
-        read = self.read(states, self.dropout)
+        read = self.views(states, self.dropout)
         arcs = _dynet.sequence_loss(read.arcs, example.heads)
         scores = self.relation_scores(read, example.heads)
         relations = _dynet.sequence_loss(scores, example.relations)
@@ -138,7 +156,7 @@ class Parser(Tagger):
 
     def answers(self, forms: list[list[str]]) -> list[Answers]:
         states = [self.states(self.rows(some)) for some in forms]
-        read = [self.read(some) for some in states]
+        read = [self.views(some) for some in states]
         scores = [self.scores(some) for some in states]
         _dynet.forward([*(r.arcs for r in read), *chain.from_iterable(scores)])
         trees = [self._heads(r, len(some)) for r, some in zip(read, forms)]

@@ -6,15 +6,19 @@ answers; lemmas are edits of forms (`_edits.py`).
 
 from __future__ import annotations
 
+import os
+import tempfile
 from itertools import chain, islice
 
 import _dynet
 
-from dynet import BiRNNBuilder
+from dynet.metrics import ConlluScores
 from dynet.text import Vocabulary, with_columns
 
 from ._edits import apply, edit
 from ._features import Features
+from ._files import write_file
+from ._reader import Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +49,11 @@ class Example:
         self.rows, self.labels = rows, labels
 
 
-class Tagger:
-    """Its parameters, and the vocabularies that give them a meaning; `dynet.save` writes both."""
+class Tagger(Reader):
+    """`known`: the answers of each column."""
+
+    #: Columns of `ConlluScores`.
+    FILLED: tuple[str, ...] = ("UPOS", "XPOS", "UFeats", "AllTags", "Lemmas")
 
     def __init__(
         self,
@@ -57,12 +64,8 @@ class Tagger:
         embedding: int = 32,
         dropout: float = 0.33,
     ) -> None:
-        self.words, self.known = words, known
-        self.size, self.embedding, self.dropout = size, embedding, dropout
-        self.pc = model.add_subcollection("tagger")
-        self.width = embedding * len(words.slots)
-        self.table = self.pc.add_lookup_parameters((words.size, embedding), name="features")
-        self.reader = BiRNNBuilder(1, self.width, 2 * size, self.pc, _dynet.VanillaLSTMBuilder)
+        super().__init__(model, words, size, embedding, dropout)
+        self.known = known
         self.scorers = [
             (
                 self.pc.add_parameters((len(some), 2 * size), name=f"{column}-W"),
@@ -70,7 +73,6 @@ class Tagger:
             )
             for column, some in zip(COLUMNS, known)
         ]
-        self._rows: dict[str, list[int]] = {}  # of forms seen before
 
     @classmethod
     def for_data(
@@ -94,32 +96,17 @@ class Tagger:
         return (self.words, self.known, self.size, self.embedding, self.dropout)
 
     @classmethod
-    def from_spec(cls, spec: tuple[object, ...], model: ParameterCollection) -> Tagger:
-        return cls(model, *spec)  # type: ignore[arg-type]
-
-    def param_collection(self) -> ParameterCollection:
-        return self.pc
-
-    def rows(self, forms: list[str]) -> list[list[int]]:
-        """Rows of the table for each word."""
-        known = self._rows
-        for form in forms:
-            if form not in known:
-                known[form] = self.words.rows(form)
-        return [known[form] for form in forms]
+    def read(cls, file: str) -> list[ConlluSentence]:
+        """All sentences. IoError for a file without any."""
+        found = list(_dynet.ConlluReader(file))
+        if not found:
+            raise _dynet.IoError(f"{file}:1: there are no sentences; want CoNLL-U")
+        return found
 
     def example(self, sentence: ConlluSentence) -> Example:
         answers = answers_of(sentence)
         labels = [some.ids(answers[column]) for column, some in zip(COLUMNS, self.known)]
         return Example(self.rows([w.form for w in sentence.words]), labels)
-
-    def states(self, rows: list[list[int]], dropout: float = 0.0) -> list[Expression]:
-        """The outputs of both LSTMs at each word."""
-        looked_up = _dynet.lookup_batch(self.table, list(chain.from_iterable(rows)))
-        xs = _dynet.reshape(looked_up, (self.width,), len(rows))
-        if dropout:
-            xs = _dynet.dropout(xs, dropout)
-        return self.reader.transduce([_dynet.pick_batch_elem(xs, i) for i in range(len(rows))])
 
     def scores(self, states: list[Expression], dropout: float = 0.0) -> list[Expression]:
         """For each column the scores of all answers, a batch with an example for each word."""
@@ -174,7 +161,30 @@ class Tagger:
             best = next((lemma for lemma in lemmas if lemma is not None), form)
         return best
 
-    def write(self, sentences: Iterable[ConlluSentence]) -> Iterator[str]:
-        """The texts of tagged sentences."""
-        for sentence, answers in self.tag(sentences):
+    def write(self, file: str) -> Iterator[str]:
+        """The sentences of a file with the answers."""
+        for sentence, answers in self.tag(_dynet.ConlluReader(file)):
             yield with_columns(sentence, **answers)
+
+    def score(self, sentences: list[ConlluSentence]) -> ConlluScores:
+        scores = ConlluScores()
+        with tempfile.TemporaryDirectory() as folder:
+            files = [os.path.join(folder, name) for name in ("gold", "answered")]
+            for file, answered in zip(files, (((s, {}) for s in sentences), self.tag(sentences))):
+                write_file(file, (self._text(s, answers) for s, answers in answered))
+            scores.add(*files)
+        return scores
+
+    def _text(self, sentence: ConlluSentence, answers: Answers) -> str:
+        """Heads do not count: a treebank of tags may have none."""
+        return with_columns(sentence, **answers, head=[0] * len(sentence.words))
+
+    @classmethod
+    def columns(cls, scores: ConlluScores) -> dict[str, float]:
+        """The numbers that a training prints."""
+        return {name: scores.columns[name].value for name in cls.FILLED}
+
+    @classmethod
+    def table(cls, scores: ConlluScores) -> str:
+        head, *lines = str(scores).splitlines()
+        return "\n".join([head, *(line for line in lines if line.split()[0] in cls.FILLED)])

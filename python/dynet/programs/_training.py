@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dynet import Step
-    from dynet.metrics import ConlluScores
 
 SUFFIX = ".safetensors"
 
@@ -68,7 +67,3 @@ def train(
     if history.best_epoch is not None:
         checkpoint.load_best()
         print(f"best epoch: {history.best_epoch}")
-
-
-def columns_of(scores: ConlluScores, names: tuple[str, ...]) -> dict[str, float]:
-    return {name: scores.columns[name].value for name in names}
