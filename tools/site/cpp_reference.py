@@ -104,7 +104,7 @@ def declarations(lines: list[str]) -> list[Declaration]:
                 depth += change
                 comment = []
                 continue
-            if stripped == "template <int = 0>":  # a function that DyNet 2.1 lacks; no one gives the number
+            if stripped == "template <int = 0>":  # a function that DyNet 2.1 lacks
                 continue
             if not stripped or stripped.startswith("#") or stripped == "}":
                 depth += change
