@@ -12,6 +12,12 @@
 #include "kernels/float_mode.h"
 
 namespace dynet::execute {
+namespace {
+/// Members of a group whose gradients one call computes. Members may all read one node, and the
+/// pieces of its gradient (gradients.h) are added up between calls. A call of so many members hides
+/// the price of a call.
+constexpr std::size_t kMembersAtOnce = 1024;
+}  // namespace
 
 void Executor::backward(NodeId root, bool full) {
   const graph::Graph& graph = context_.graph;
@@ -195,7 +201,10 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
       backward_call(segment, {&m, 1}, *whole, pass);
     }
   } else {
-    backward_call(segment, active, *whole, pass);
+    for (std::size_t begin = 0; begin < active.size(); begin += kMembersAtOnce) {
+      const std::size_t count = std::min(kMembersAtOnce, active.size() - begin);
+      backward_call(segment, active.subspan(begin, count), *whole, pass);
+    }
   }
   arena_.release(before);
 }
@@ -207,6 +216,7 @@ void Executor::backward_call(const SegmentView& segment, std::span<const NodeId>
     observer_->on_call(context_.graph, {active, segment.shared, segment.args, true});
   }
   const util::Arena::Mark before = arena_.mark();
+  gradients_.begin_write();
   Assembled& assembled =
       active.size() == segment.members.size() ? whole : *assembly_.part(segment, active, whole);
   if (changes_.has_any()) {
@@ -234,6 +244,7 @@ void Executor::copy_back(std::span<const NodeId> active) {
   if (watch_ != nullptr) {
     watch_->before_call(active);
   }
+  gradients_.begin_write();
   copies_.backward(active);
   if (watch_ != nullptr) {
     watch_->after_call(active);
@@ -247,6 +258,7 @@ void Executor::backward_alias(NodeId n) {
     return;
   }
   const NodeId t = gradients_.owner(argument);
+  gradients_.begin_write();
   const Gradients::Target to = gradients_.target(t);
   context_.kernels(t).add_scaled(1.0, gradients_.ensure(n), to.data, context_.graph.elements(t),
                                  to.fresh);
