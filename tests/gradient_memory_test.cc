@@ -70,11 +70,11 @@ INSTANTIATE_TEST_SUITE_P(Batching, GradientMemory,
                                   (std::get<1>(p.param) ? "Computed" : "Parameter");
                          });
 
-/// One by one: the current piece, one whose call has run, and two sums. A call has at most 1,024
+/// One by one: the current piece, one whose call has run, and two sums. A call has at most 256
 /// members, whose pieces are there at the same time.
 TEST_P(GradientMemory, DoesNotGrowWithTheReaders) {
   constexpr unsigned kUses = trials(8192U, 2048U);
-  const double bound = std::get<0>(GetParam()) ? 1024.0 / 31.0 + 5.0 : 5.0;
+  const double bound = std::get<0>(GetParam()) ? 256.0 / 31.0 + 5.0 : 5.0;
   for (const Reader& reader : kReaders) {
     const double few = copies(reader, kOrder);
     const double many = copies(reader, kUses);

@@ -13,10 +13,22 @@
 
 namespace dynet::execute {
 namespace {
-/// Members of a group whose gradients one call computes. Members may all read one node, and the
-/// pieces of its gradient (gradients.h) are added up between calls. A call of so many members hides
-/// the price of a call.
-constexpr std::size_t kMembersAtOnce = 1024;
+/// Members of a group whose gradients one call computes if they all read one large node: the pieces
+/// of its gradient (gradients.h) are added up between calls. Calls of other groups stay whole, as
+/// operands of parts of a group cost some 100 instructions for each member.
+constexpr std::size_t kMembersAtOnce = 256;
+constexpr std::int64_t kManyBytes = std::int64_t{1} << 20;  ///< of pieces, one for 31 readers
+
+/// Looks at neighbours in two places. A group that it misses takes more memory, no more.
+bool reads_one_large_node(const graph::Graph& graph, const Assembled& call) {
+  return std::any_of(call.arguments.begin(), call.arguments.end(), [&](const Argument& argument) {
+    const std::span<const NodeId> nodes = argument.nodes;
+    const std::size_t middle = nodes.size() / 2;
+    return nodes.size() > kMembersAtOnce &&
+           (nodes[0] == nodes[1] || nodes[middle] == nodes[middle + 1]) &&
+           graph.bytes(nodes[middle]) > kManyBytes / static_cast<std::int64_t>(nodes.size() / 31);
+  });
+}
 }  // namespace
 
 void Executor::backward(NodeId root, bool full) {
@@ -201,8 +213,10 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
       backward_call(segment, {&m, 1}, *whole, pass);
     }
   } else {
-    for (std::size_t begin = 0; begin < active.size(); begin += kMembersAtOnce) {
-      const std::size_t count = std::min(kMembersAtOnce, active.size() - begin);
+    const std::size_t at_once =
+        reads_one_large_node(context_.graph, *whole) ? kMembersAtOnce : active.size();
+    for (std::size_t begin = 0; begin < active.size(); begin += at_once) {
+      const std::size_t count = std::min(at_once, active.size() - begin);
       backward_call(segment, active.subspan(begin, count), *whole, pass);
     }
   }
