@@ -29,6 +29,16 @@ bool reads_one_large_node(const graph::Graph& graph, const Assembled& call) {
            graph.bytes(nodes[middle]) > kManyBytes / static_cast<std::int64_t>(nodes.size() / 31);
   });
 }
+
+/// Calls `f` with the members that one call computes the gradients of, one part after the other.
+template <class F>
+void for_each_part(const graph::Graph& graph, const Assembled& call, std::span<const NodeId> active,
+                   F f) {
+  const std::size_t at_once = reads_one_large_node(graph, call) ? kMembersAtOnce : active.size();
+  for (std::size_t begin = 0; begin < active.size(); begin += at_once) {
+    f(active.subspan(begin, std::min(at_once, active.size() - begin)));
+  }
+}
 }  // namespace
 
 void Executor::backward(NodeId root, bool full) {
@@ -213,12 +223,9 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
       backward_call(segment, {&m, 1}, *whole, pass);
     }
   } else {
-    const std::size_t at_once =
-        reads_one_large_node(context_.graph, *whole) ? kMembersAtOnce : active.size();
-    for (std::size_t begin = 0; begin < active.size(); begin += at_once) {
-      const std::size_t count = std::min(at_once, active.size() - begin);
-      backward_call(segment, active.subspan(begin, count), *whole, pass);
-    }
+    for_each_part(context_.graph, *whole, active, [&](std::span<const NodeId> part) {
+      backward_call(segment, part, *whole, pass);
+    });
   }
   arena_.release(before);
 }
