@@ -99,6 +99,31 @@ TEST_P(LongGradients, OfWhatIsUsedOften) {
   expect_all(scalar.get_storage().g, 3.0 * kUses, "a scalar");
 }
 
+/// Row 1 is read by all, row 0 by few.
+TEST_P(LongGradients, OfARowOfATable) {
+  constexpr unsigned kExamples = trials(1000000U, 50000U);
+  constexpr unsigned kNodes = trials(100000U, 5000U);
+  ParameterCollection model;
+  const LookupParameter batch = model.add_lookup_parameters(3, {2});
+  const LookupParameter single = model.add_lookup_parameters(3, {2});
+  ComputationGraph graph(GetParam());
+  std::vector<unsigned> rows(kExamples, 1);
+  rows[3] = rows[7] = 0;
+  std::vector<Expression> terms{kTerm * sum_batches(lookup(graph, batch, rows)),
+                                kTerm * lookup(graph, single, 0U)};
+  for (unsigned i = 0; i < kNodes; ++i) {
+    terms.push_back(kTerm * lookup(graph, single, 1U));
+  }
+  for (int pass = 1; pass <= 2; ++pass) {  // passes add up
+    graph.backward(sum_elems(sum(terms)));
+    expect_all(batch.get_storage().grads[0], pass * sum_of(2), "few examples");
+    expect_all(batch.get_storage().grads[1], pass * sum_of(kExamples - 2), "examples");
+    expect_all(single.get_storage().grads[0], pass * sum_of(1), "one node");
+    expect_all(single.get_storage().grads[1], pass * sum_of(kNodes), "nodes");
+    EXPECT_EQ(numbers(single.get_storage().grads[2]), std::vector<double>(2, 0.0));
+  }
+}
+
 TEST_P(LongGradients, OfABatchAndOfAChain) {
   constexpr unsigned kExamples = 1000000;
   ParameterCollection model;

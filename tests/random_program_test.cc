@@ -38,6 +38,7 @@ struct Numbers {
   std::vector<std::vector<double>> values;     ///< asked for on the way, then of all that is left
   std::vector<std::vector<double>> gradients;  ///< of all that is left, and of the model
   std::size_t joined = 0;                      ///< of joined_sums()
+  bool has_pieces = false;                     ///< of gradients that many nodes add to
 };
 
 struct HowToRun {
@@ -101,6 +102,8 @@ class RandomProgram {
   void combine(Run& run) const;
   void compute_weights(Run& run) const;
   static Expression weigh(Run& run);
+  Expression read_often(Run& run) const;
+  Expression look_up_often(Run& run) const;
   void ask(Run& run) const;
   void ask_in_scope(Run& run) const;
   void go_back(Run& run) const;
@@ -214,6 +217,29 @@ Expression RandomProgram::weigh(Run& run) {
   return average(terms);
 }
 
+/// A matrix, of a parameter or computed, whose gradient has so many terms that it is in pieces.
+Expression RandomProgram::read_often(Run& run) const {
+  Making& making = run.making;
+  const bool is_computed = making.random.chance(0.5);
+  const Expression weight = is_computed ? run.weights[making.random.below(2)] : Expression();
+  std::vector<Expression> terms;
+  for (unsigned i = 40 + making.random.below(30); i != 0; --i) {
+    const Expression& read = is_computed ? weight : parameter(making.cg, w_);
+    terms.push_back(pick(read, i % size_, 1));
+  }
+  return average(terms);
+}
+
+/// Rows that are read so often that their gradients are added up before they go to the table.
+Expression RandomProgram::look_up_often(Run& run) const {
+  Making& making = run.making;
+  std::vector<unsigned> rows(70 + making.random.below(30), making.random.below(kRows));
+  for (std::size_t i = 0; i < rows.size(); i += 7) {
+    rows[i] = making.random.below(kRows);
+  }
+  return sum_batches(lookup(making.cg, words_, rows)) * (1.0F / static_cast<float>(rows.size()));
+}
+
 /// A vector that is there at once.
 void RandomProgram::add_leaf(Run& run) const {
   Making& making = run.making;
@@ -233,7 +259,7 @@ void RandomProgram::add_leaf(Run& run) const {
 void RandomProgram::combine(Run& run) const {
   Making& making = run.making;
   const Expression x = making.any();
-  switch (making.random.below(6)) {
+  switch (making.random.below(8)) {
     case 0:
       making.offer(tanh(x));
       break;
@@ -248,6 +274,12 @@ void RandomProgram::combine(Run& run) const {
       break;
     case 4:
       making.offer(weigh(run));
+      break;
+    case 5:
+      making.offer(read_often(run));
+      break;
+    case 6:
+      making.offer(look_up_often(run));
       break;
     default:
       making.offer(average(making.some(2, 4)));
@@ -329,6 +361,7 @@ void RandomProgram::finish(Run& run) const {
   numbers.values.push_back(testing::numbers(loss.value()));
   if (!run.how.infers) {
     making.cg.backward(loss, is_full);
+    numbers.has_pieces = making.cg.state().executor.gradients().has_pieces();
   }
   for (const Expression& x : making.vectors) {
     numbers.values.push_back(testing::numbers(x.value()));
@@ -381,6 +414,7 @@ struct Seen {
   std::size_t in_float = 0;
   std::size_t rounded = 0;  ///< of these, programs whose numbers no float has, one by one either
   std::size_t joined = 0;   ///< sums that were begun in another group than the first of their call
+  std::size_t pieces = 0;   ///< programs with gradients in pieces, one by one and merged
 };
 
 void check(std::uint64_t seed, bool is_loud, Seen& seen) {
@@ -395,6 +429,7 @@ void check(std::uint64_t seed, bool is_loud, Seen& seen) {
   const Numbers inferred = program.run({.infers = true});
   ++seen.programs;
   seen.joined += merged.joined;
+  seen.pieces += alone.has_pieces && merged.has_pieces ? 1 : 0;
   if (largest(alone.gradients) > 1e3) {
     ++seen.steep;
     return;
@@ -437,12 +472,14 @@ TEST(RandomPrograms, MergedEqualsOneByOne) {
   }
   std::printf("%zu programs, %zu with gradients above 1000; %zu in float, %zu of them rounded; ",
               seen.programs, seen.steep, seen.in_float, seen.rounded);
-  std::printf("%zu sums joined from several groups\n", seen.joined);
+  std::printf("%zu sums joined from several groups; %zu with gradients in pieces\n", seen.joined,
+              seen.pieces);
   if (!HasFailure()) {
     EXPECT_LE(seen.steep, seen.programs / 50);
     EXPECT_LE(seen.rounded, 1 + seen.in_float / 20);
     if (seen.programs >= kEnough) {
       EXPECT_GE(seen.joined, seen.programs / 3);  // the purpose of the test
+      EXPECT_GE(seen.pieces, seen.programs / 20);
     }
   }
 }

@@ -110,8 +110,8 @@ def pieces_of(target: Any, prefix: str, names: Iterable[str], layout: Any) -> li
             ]
     if layout is not None:
         raise Unfit(
-            f"layout is {layout!r}, and the target is a {type(target).__name__}; want a parameter, "
-            "or a pair of parameters, of a convolution"
+            f"layout is {layout!r} for a {type(target).__name__}; want a parameter, or a pair of "
+            "parameters, of a convolution"
         )
     if isinstance(target, LearnedEncoding):
         table = target.param_collection().lookup_parameters_list()[0]  # a program may add more
@@ -133,8 +133,8 @@ def _unknown(target: Any) -> Unfit:
         if isinstance(target, kind):
             return Unfit(f"a {type(target).__name__} has no layer in PyTorch: {why}")
     return Unfit(
-        f"the target is of type {type(target).__name__}; want a parameter, a table, a pair (W, b) "
-        "of parameters, a dict of prefixes to targets, or one of the builders "
+        f"got {target!r:.60} of type {type(target).__name__}; want a parameter, a table, a pair "
+        "(W, b) of parameters, a dict of prefixes to these, or one of the builders "
         + ", ".join(kind.__name__ for kind in _KNOWN)
     )
 
@@ -143,19 +143,19 @@ def _of_dict(targets: Any, prefix: str, names: Iterable[str], layout: Any) -> li
     layouts = {} if layout is None else layout
     if not isinstance(layouts, dict) or not layouts.keys() <= targets.keys():
         raise Unfit(
-            f"layout is {layout!r}, and there are several targets; want a dict with some of their "
-            f"keys: {', '.join(map(repr, targets))}"
+            f"layout is {layout!r} for a dict of layers; want a dict with some of its keys: "
+            f"{', '.join(map(repr, targets))}"
         )
     pieces: list[Piece] = []
     for key, target in targets.items():
         if not isinstance(key, str):
-            raise Unfit(f"the dict of targets has the key {key!r}; want text, such as 'encoder.'")
+            raise Unfit(f"the dict of layers has the key {key!r}; want text, such as 'encoder.'")
         pieces += pieces_of(target, prefix + key, names, layouts.get(key))
     seen: set[str] = set()
     for piece in pieces:
         twice = seen.intersection(piece.shapes)
         if twice:
-            raise Unfit(f"two targets have the name {min(twice)!r}", _dynet.ValueError)
+            raise Unfit(f"two entries have the name {min(twice)!r}", _dynet.ValueError)
         seen.update(piece.shapes)
     return pieces
 
@@ -175,11 +175,15 @@ def _plain(owner: str, name: str, part: Any, group: str | None = None) -> Piece:
 def _weight(part: Any, name: str, layout: Any, owner: str = "") -> Piece:
     kind = "table" if isinstance(part, LookupParameters) else "parameter"
     owner = owner or f"the {kind} {_told(part)}"
+    ours = tuple(part.shape())
     if layout is None:
+        _refuse_silent_filter(ours, name, owner)
+    if layout in (None, "same"):
         return _plain(owner, name, part)
     if layout not in ("conv1d", "conv2d"):
-        raise Unfit(f"layout is {layout!r}; want 'conv1d', 'conv2d' or None", _dynet.ValueError)
-    ours = tuple(part.shape())
+        raise Unfit(
+            f"layout is {layout!r}; want 'conv1d', 'conv2d', 'same' or None", _dynet.ValueError
+        )
     # A filter of conv2d with one row or one column is the filter of a conv1d, too.
     size = 4 if layout == "conv2d" or len(ours) == 4 else 3
     full = ours + (1,) * (size - len(ours))
@@ -187,7 +191,7 @@ def _weight(part: Any, name: str, layout: Any, owner: str = "") -> Piece:
     if kind == "table" or len(full) != size or (is_flat and 1 not in full[:2]):
         want = "{in,width,out}, {1,width,in,out} or {width,1,in,out}"
         want = "{height,width,in,out}" if layout == "conv2d" else want
-        raise Unfit(f"layout is {layout!r}, and the target is {owner}; want {want}")
+        raise Unfit(f"layout is {layout!r} for {owner}; want {want}")
     to_ours: Shape = (1, 2, 0) if size == 3 else (2, 3, 1, 0)
     theirs: Shape = tuple(full[k] for k in ((2, 0, 1) if size == 3 else (3, 2, 0, 1)))
     given = (*theirs[:2], theirs[2] * theirs[3]) if is_flat else theirs
@@ -199,6 +203,17 @@ def _weight(part: Any, name: str, layout: Any, owner: str = "") -> Piece:
         return [arrays[0].reshape(full).transpose(np.argsort(to_ours)).reshape(given)]
 
     return Piece(owner, {name: given}, [part], into, out)
+
+
+def _refuse_silent_filter(shape: Shape, name: str, owner: str) -> None:
+    """The weight of a convolution whose sizes are all equal fits with and without a layout, so that
+    no error of shapes would tell that the layout was forgotten."""
+    if len(shape) in (3, 4) and len(set(shape)) == 1 and shape[0] > 1 and name.endswith("weight"):
+        raise Unfit(
+            f"{name!r} for {owner} has equal sizes, and may be the weight of a convolution; want "
+            f"layout='conv{len(shape) - 2}d' for a convolution, or layout='same'",
+            _dynet.ValueError,
+        )
 
 
 # ---- recurrent builders -------------------------------------------------------------------------

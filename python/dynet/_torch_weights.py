@@ -55,7 +55,9 @@ def from_torch(
 
     `layout` ``"conv1d"`` or ``"conv2d"`` turns the weight of a convolution, ``(out, in, width)`` or
     ``(out, in, height, width)``, into the filter that `filter1d_narrow` {in,width,out} or `conv2d`
-    {height,width,in,out} takes. For a dict of targets it is a dict with the same keys.
+    {height,width,in,out} takes. ``"same"`` says that the indices are the same on both sides, which
+    a `weight` with three or four equal sizes needs: it would fit a convolution, too. For a dict of
+    targets `layout` is a dict with the same keys. Numbers are read as floats of 32 bits.
 
     All or nothing. ValueError if a name is missing, if there are other names under the prefix
     (unless `allow_extra`), or if tensors with different numbers go to one parameter; ShapeError for
@@ -91,8 +93,9 @@ def to_torch(
 
     `source` is a parameter, a table, a pair ``(W, b)``, a builder, or a dict of prefixes to such,
     as the `target` of `from_torch`; `layout` is explained there. The dict has names, each behind
-    `prefix`, and NumPy arrays of float32 (C order, copies). With `as_tensors` it has tensors, for
-    `load_state_dict`. Of the two biases of a recurrent layer the first has all, the second zeros.
+    `prefix`, and NumPy arrays (C order, copies) of float32, of float64 for parameters on a device
+    such as ``"CPU:double"``. With `as_tensors` it has tensors, for `load_state_dict`. Of the two
+    biases of a recurrent layer the first has all, the second zeros.
 
     TypeError for a source without a layer in PyTorch; UsageError if `as_tensors` finds no PyTorch.
 
@@ -104,8 +107,10 @@ def to_torch(
     result: dict[str, Any] = {}
     for piece in pieces:
         arrays = piece.out([part.as_array() for part in piece.parts])
+        is_double = any(part.device_name().endswith(":double") for part in piece.parts)
         for name, array in zip(piece.shapes, arrays):
-            result[name] = np.array(array, dtype=np.float32, order="C")
+            kind = np.float64 if is_double else np.float32
+            result[name] = np.array(array, dtype=kind, order="C")
     return _as_tensors(result) if as_tensors else result
 
 

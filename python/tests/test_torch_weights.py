@@ -378,9 +378,9 @@ def test_shapes():
         dy.from_torch(f, {"weight": numbers(4, 3, 5, 1)})
     with pytest.raises(dy.ShapeError, match=r"\(4, 3\); want \(5, 3\) for the table"):
         dy.from_torch(E, {"weight": numbers(4, 3)})
-    with pytest.raises(dy.TypeError, match=r"layout is 'conv2d', and the target is .*want {height"):
+    with pytest.raises(dy.TypeError, match=r"layout is 'conv2d' for .*want {height"):
         dy.from_torch(E, {"weight": numbers(5, 3)}, layout="conv2d")
-    with pytest.raises(dy.ValueError, match="want 'conv1d', 'conv2d' or None"):
+    with pytest.raises(dy.ValueError, match="want 'conv1d', 'conv2d', 'same' or None"):
         dy.from_torch(W, {"weight": numbers(2, 3)}, layout="conv3d")
 
 
@@ -438,10 +438,11 @@ def test_layers_that_are_other_layers_here():
 def test_arguments():
     W = dy.ParameterCollection().add_parameters((2, 3))
     for target in (3, None, [W], dy.SimpleSGDTrainer(dy.ParameterCollection())):
-        with pytest.raises(
-            dy.TypeError, match=r"from_torch: the target is of type .*want a parameter"
-        ):
+        with pytest.raises(dy.TypeError, match=r"from_torch: got .* of type .*want a parameter"):
             dy.from_torch(target, {})
+        with pytest.raises(dy.TypeError, match="to_torch: got") as found:
+            dy.to_torch(target)
+        assert "target" not in str(found.value)
     with pytest.raises(dy.TypeError, match="source is of type list; want a dict"):
         dy.from_torch(W, [1])
 
@@ -455,9 +456,9 @@ def test_arguments():
         dy.from_torch(W, {}, 3)
     with pytest.raises(dy.TypeError, match="the key 3"):
         dy.from_torch(W, {3: numbers(2, 3)})
-    with pytest.raises(dy.TypeError, match="there are several targets"):
+    with pytest.raises(dy.TypeError, match=r"layout is .* for a dict of layers"):
         dy.from_torch({"a.": W}, {}, layout="conv2d")
-    with pytest.raises(dy.ValueError, match=r"two targets have the name 'a\.weight'"):
+    with pytest.raises(dy.ValueError, match=r"two entries have the name 'a\.weight'"):
         dy.from_torch({"a.": W, "": {"a.": W}}, {})
 
 

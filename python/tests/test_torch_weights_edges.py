@@ -220,3 +220,36 @@ def test_tensors_without_numbers(m):
     dy.from_torch({"a": A, "b": B}, views)
     np.testing.assert_array_equal(A.as_array(), b)
     np.testing.assert_array_equal(B.as_array(), a)
+
+
+@pytest.mark.parametrize(("dims", "layout"), [(3, "conv1d"), (4, "conv2d")])
+def test_a_filter_that_would_fit_without_a_layout(dims, layout):
+    m = dy.ParameterCollection()
+    f, b = m.add_parameters((2,) * dims), m.add_parameters(2)
+    w, to_ours = numbers(*(2,) * dims), {3: (1, 2, 0), 4: (2, 3, 1, 0)}[dims]
+    before = f.as_array()
+    for target, extra in ((f, {}), ((f, b), {"bias": numbers(2)})):
+        with pytest.raises(dy.ValueError, match=f"from_torch: 'weight' .*layout='{layout}' for a"):
+            dy.from_torch(target, {"weight": w, **extra})
+    with pytest.raises(dy.ValueError, match=f"to_torch: 'weight' .*layout='{layout}' for a"):
+        dy.to_torch(f)
+    np.testing.assert_array_equal(f.as_array(), before)
+    dy.from_torch(f, {"weight": w}, layout=layout)
+    np.testing.assert_array_equal(f.as_array(), w.transpose(to_ours))
+    np.testing.assert_array_equal(dy.to_torch(f, layout=layout)["weight"], w)
+    dy.from_torch({"a.": f}, {"a.weight": w}, layout={"a.": "same"})
+    np.testing.assert_array_equal(f.as_array(), w)
+    dy.from_torch(f, {"scale": w}, "scale")  # no name of a convolution's weight
+    one = m.add_parameters((1,) * dims)
+    dy.from_torch(one, {"weight": numbers(*(1,) * dims)})
+
+
+def test_numbers_of_64_bits():
+    m = dy.ParameterCollection()
+    W, E = m.add_parameters((2, 3), device="CPU:double"), m.add_lookup_parameters((2, 3))
+    W.scale(1 / 3)  # no number of 32 bits
+    given = dy.to_torch({"W.": W, "E.": E})
+    assert given["W.weight"].dtype == np.float64
+    assert given["E.weight"].dtype == np.float32
+    np.testing.assert_array_equal(given["W.weight"], W.as_array())
+    assert (given["W.weight"].astype(np.float32) != given["W.weight"]).any()

@@ -12,6 +12,34 @@
 #include "kernels/float_mode.h"
 
 namespace dynet::execute {
+namespace {
+/// Members of a group whose gradients one call computes if they all read one large node: the pieces
+/// of its gradient (gradients.h) are added up between calls. Calls of other groups stay whole, as
+/// operands of parts of a group cost some 100 instructions for each member.
+constexpr std::size_t kMembersAtOnce = 256;
+constexpr std::int64_t kManyBytes = std::int64_t{1} << 20;  ///< of pieces, one for 31 readers
+
+/// Looks at neighbours in two places. A group that it misses takes more memory, no more.
+bool reads_one_large_node(const graph::Graph& graph, const Assembled& call) {
+  return std::any_of(call.arguments.begin(), call.arguments.end(), [&](const Argument& argument) {
+    const std::span<const NodeId> nodes = argument.nodes;
+    const std::size_t middle = nodes.size() / 2;
+    return nodes.size() > kMembersAtOnce &&
+           (nodes[0] == nodes[1] || nodes[middle] == nodes[middle + 1]) &&
+           graph.bytes(nodes[middle]) > kManyBytes / static_cast<std::int64_t>(nodes.size() / 31);
+  });
+}
+
+/// Calls `f` with the members that one call computes the gradients of, one part after the other.
+template <class F>
+void for_each_part(const graph::Graph& graph, const Assembled& call, std::span<const NodeId> active,
+                   F f) {
+  const std::size_t at_once = reads_one_large_node(graph, call) ? kMembersAtOnce : active.size();
+  for (std::size_t begin = 0; begin < active.size(); begin += at_once) {
+    f(active.subspan(begin, std::min(at_once, active.size() - begin)));
+  }
+}
+}  // namespace
 
 void Executor::backward(NodeId root, bool full) {
   const graph::Graph& graph = context_.graph;
@@ -195,7 +223,9 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
       backward_call(segment, {&m, 1}, *whole, pass);
     }
   } else {
-    backward_call(segment, active, *whole, pass);
+    for_each_part(context_.graph, *whole, active, [&](std::span<const NodeId> part) {
+      backward_call(segment, part, *whole, pass);
+    });
   }
   arena_.release(before);
 }
@@ -207,6 +237,7 @@ void Executor::backward_call(const SegmentView& segment, std::span<const NodeId>
     observer_->on_call(context_.graph, {active, segment.shared, segment.args, true});
   }
   const util::Arena::Mark before = arena_.mark();
+  gradients_.begin_write();
   Assembled& assembled =
       active.size() == segment.members.size() ? whole : *assembly_.part(segment, active, whole);
   if (changes_.has_any()) {
@@ -234,6 +265,7 @@ void Executor::copy_back(std::span<const NodeId> active) {
   if (watch_ != nullptr) {
     watch_->before_call(active);
   }
+  gradients_.begin_write();
   copies_.backward(active);
   if (watch_ != nullptr) {
     watch_->after_call(active);
@@ -247,6 +279,7 @@ void Executor::backward_alias(NodeId n) {
     return;
   }
   const NodeId t = gradients_.owner(argument);
+  gradients_.begin_write();
   const Gradients::Target to = gradients_.target(t);
   context_.kernels(t).add_scaled(1.0, gradients_.ensure(n), to.data, context_.graph.elements(t),
                                  to.fresh);

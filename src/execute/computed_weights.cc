@@ -22,6 +22,7 @@ void ComputedWeights::finish(NodeId n) {
   if (!has(n)) {
     return;
   }
+  gradients_.begin_write();
   const Gradients::Target to = gradients_.target(n);
   finish_into(n, to.data, to.fresh);
 }

@@ -12,6 +12,7 @@ namespace dynet::execute {
 void Executor::deliver() {
   const util::Slice slice("gradients of parameters");
   const kernels::FlushDenormals float_mode;
+  prepare_long_rows();
   for (const NodeId n : path_.parameters()) {
     deliver_parameter(n);
   }
@@ -20,6 +21,28 @@ void Executor::deliver() {
     if (gradients_.is_written(n)) {
       deliver_lookup(n);
     }
+  }
+  long_rows_.for_each([this](NodeId lookup, unsigned row, const void* gradient) {
+    params::LookupGradientLock(params::lookup_storage(context_.graph[lookup].payload->storage))
+        .add_row(row, gradient);
+  });
+}
+
+void Executor::prepare_long_rows() {
+  long_rows_.begin();
+  const auto for_each_lookup = [this](auto f) {
+    for (const NodeId n : path_.lookups()) {
+      if (gradients_.is_written(n)) {
+        f(n);
+      }
+    }
+  };
+  for_each_lookup([this](NodeId n) {
+    long_rows_.expect(static_cast<std::size_t>(context_.graph.examples(n)));
+  });
+  if (long_rows_.has_many_reads()) {
+    for_each_lookup([this](NodeId n) { long_rows_.count(n, rows_of(n)); });
+    for_each_lookup([this](NodeId n) { long_rows_.prepare(n, rows_of(n)); });
   }
 }
 
@@ -55,15 +78,24 @@ void Executor::deliver_lookup(NodeId n) {
   params::LookupGradientLock lock(params::lookup_storage(context_.graph[n].payload->storage));
   const std::int64_t row_bytes = context_.graph.example_bytes(n);
   const auto* gradient = static_cast<const std::byte*>(gradients_.ensure(n));
-  // The rows that forward read: the group of a lookup is one call. A call that was not kept read
-  // the graph's own copy.
-  const Assembled* call = history_.call(history_.group(values_.group_of(n)).begin);
-  const unsigned* rows =
-      call != nullptr ? call->host_indices() + values_.offset(n) : context_.graph.indices(n).data();
-  for (std::int64_t e = 0; e < context_.graph.examples(n); ++e) {
-    lock.add_row(rows[e], gradient);
+  for (const unsigned row : rows_of(n)) {
+    LongRows::Sums* const sums = long_rows_.has_any() ? long_rows_.find(n, row) : nullptr;
+    if (sums != nullptr) {
+      sums->add(gradient);
+    } else {
+      lock.add_row(row, gradient);
+    }
     gradient += row_bytes;
   }
+}
+
+/// The rows that forward read: the group of a lookup is one call. A call that was not kept read the
+/// graph's own copy.
+std::span<const unsigned> Executor::rows_of(NodeId lookup) const {
+  const Assembled* call = history_.call(history_.group(values_.group_of(lookup)).begin);
+  const unsigned* rows = call != nullptr ? call->host_indices() + values_.offset(lookup)
+                                         : context_.graph.indices(lookup).data();
+  return {rows, static_cast<std::size_t>(context_.graph.examples(lookup))};
 }
 
 }  // namespace dynet::execute

@@ -11,7 +11,7 @@ void Gradients::begin(bool keeps_memory) {
     pools_.reset();
   }
   wastes_.clear();  // a pass that failed may have given its memory back
-  pieces_.clear();
+  sum_count_ = 0;
   constexpr std::uint32_t kManyStamps = std::uint32_t{1} << 31;
   if (current_ > ~std::uint32_t{0} - 2 * kPassStep || next_stamp_ > kManyStamps) {
     entries_.clear();  // counted to the end: starts again
@@ -66,42 +66,110 @@ void* Gradients::zero(NodeId n) {
   return data;
 }
 
-/// Zeros, so that it does not matter which of several operands of a call writes to it first.
-Gradients::Target Gradients::begin_piece(NodeId n) {
-  if (pieces_.empty()) {  // most passes have none, and need no table
-    last_piece_.begin(context_.graph.size());
+Gradients::Sum& Gradients::sum_of(NodeId n) {
+  if (!has_pieces()) {  // most passes have none, and need no table
+    sum_of_.begin(context_.graph.size());
   }
+  if (const std::uint32_t place = sum_of_[n]; place != 0) {
+    return sums_[place - 1];
+  }
+  if (sum_count_ == sums_.size()) {
+    sums_.emplace_back();
+  }
+  Sum& sum = sums_[sum_count_];
+  sum.node = n;
+  sum.own = entries_[n].data;
+  sum.complete.clear();
+  sum.free.clear();
+  sum.levels.fill({});
+  sum_of_.set(n, static_cast<std::uint32_t>(++sum_count_));
+  return sum;
+}
+
+/// Zeros, so that it does not matter which of several operands of a call writes to it first.
+void* Gradients::room_for_piece(Sum& sum) {
+  void* data = nullptr;
+  if (sum.free.empty()) {
+    data = pools_.of(context_.memory(sum.node)).allocate(context_.graph.bytes(sum.node));
+  } else {
+    data = sum.free.back();
+    sum.free.pop_back();
+  }
+  context_.kernels(sum.node).fill(data, 0.0, context_.graph.elements(sum.node));
+  return data;
+}
+
+Gradients::Target Gradients::begin_piece(NodeId n) {
+  Sum& sum = sum_of(n);
+  carry_written(sum);
   Entry& e = entries_[n];
-  pieces_.push_back({n, e.data, last_piece_[n]});
-  last_piece_.set(n, static_cast<std::uint32_t>(pieces_.size()));
-  e.data = pools_.of(context_.memory(n)).allocate(context_.graph.bytes(n));
-  context_.kernels(n).fill(e.data, 0.0, context_.graph.elements(n));
+  sum.complete.push_back({e.data, write_});
+  e.data = room_for_piece(sum);
   e.mark = (e.mark & ~kUses) + kOneUse;
   return {e.data, false};
 }
 
-void Gradients::add_up(NodeId n) {
-  Entry& e = entries_[n];
-  added_up_.assign(1, e.data);
-  for (std::uint32_t i = last_piece_[n]; i != 0; i = pieces_[i - 1].previous) {
-    added_up_.push_back(pieces_[i - 1].data);
-  }
-  last_piece_.set(n, 0);
-  // In pairs, the later one to the earlier one: the first piece is the memory of the node.
-  std::reverse(added_up_.begin(), added_up_.end());
-  const ext::Kernels& kernels = context_.kernels(n);
-  for (std::size_t step = 1; step < added_up_.size(); step *= 2) {
-    for (std::size_t i = 0; i + step < added_up_.size(); i += 2 * step) {
-      kernels.add_scaled(1.0, added_up_[i + step], added_up_[i], context_.graph.elements(n), false);
+/// Adds a piece, and each sum that is full, to the level above. The first piece of a level is the
+/// level's memory from then on.
+void Gradients::carry(Sum& sum, void* piece) {
+  for (std::size_t l = 0;; ++l) {
+    Piece& level = sum.levels[l];
+    if (level.data == nullptr) {
+      level = {piece, 1};
+      return;
     }
+    context_.kernels(sum.node).add_scaled(1.0, piece, level.data, context_.graph.elements(sum.node),
+                                          false);
+    sum.free.push_back(piece);
+    if (++level.number < kMostUses || l + 1 == Sum::kLevels) {
+      return;
+    }
+    piece = level.data;
+    level = {};
   }
-  e.data = added_up_[0];
+}
+
+/// Carries the pieces whose calls have run.
+void Gradients::carry_written(Sum& sum) {
+  const auto first_open =
+      std::find_if(sum.complete.begin(), sum.complete.end(),
+                   [this](const Piece& piece) { return piece.number == write_; });
+  std::for_each(sum.complete.begin(), first_open,
+                [&](const Piece& piece) { carry(sum, piece.data); });
+  sum.complete.erase(sum.complete.begin(), first_open);
+}
+
+/// From the current piece to the highest level, so that small sums are added before large ones.
+void Gradients::add_up(Sum& sum) {
+  begin_write();
+  carry_written(sum);
+  Entry& e = entries_[sum.node];
+  const auto is_own = [&sum](const void* data) { return data == sum.own; };
+  bool is_fresh = !is_own(e.data) && std::none_of(sum.levels.begin(), sum.levels.end(),
+                                                  [&](const Piece& l) { return is_own(l.data); });
+  if (is_fresh) {
+    sum.free.erase(std::find_if(sum.free.begin(), sum.free.end(), is_own));
+  }
+  const auto add = [&](void* data) {
+    if (data != nullptr && !is_own(data)) {
+      context_.kernels(sum.node).add_scaled(1.0, data, sum.own, context_.graph.elements(sum.node),
+                                            is_fresh);
+      is_fresh = false;
+      sum.free.push_back(data);
+    }
+  };
+  add(e.data);
+  for (Piece& level : sum.levels) {
+    add(level.data);
+    level = {};
+  }
+  e.data = sum.own;
   e.mark &= ~kUses;
 }
 
 void Gradients::settle_all() {
-  for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    settle(pieces_[i].node);
+  for (std::size_t i = 0; i < sum_count_; ++i) {
+    add_up(sums_[i]);
   }
 }
 

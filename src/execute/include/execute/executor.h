@@ -63,6 +63,7 @@
 #include "execute/history.h"
 #include "execute/late_gradients.h"
 #include "execute/lifetimes.h"
+#include "execute/long_rows.h"
 #include "execute/observer.h"
 #include "execute/operand_arena.h"
 #include "execute/path.h"
@@ -223,6 +224,8 @@ class Executor {
   void deliver();
   void deliver_parameter(NodeId n);
   void deliver_lookup(NodeId n);
+  void prepare_long_rows();
+  [[nodiscard]] std::span<const unsigned> rows_of(NodeId lookup) const;
 
   Context context_;
   Observer* observer_ = nullptr;
@@ -254,6 +257,7 @@ class Executor {
   WeightGradients weights_;
   ComputedWeights computed_weights_{gradients_};
   GradientOperands gradient_operands_{gradients_, weights_, computed_weights_, arena_};
+  LongRows long_rows_{gradients_};
   LateGradients late_gradients_{gradients_, computed_weights_, assembly_, arena_};
   DeviceCopies copies_{context_, values_, gradients_, call_memory_};
   Path path_{context_, values_, history_};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -21,8 +23,16 @@ namespace dynet::execute {
 ///
 /// The gradient of a node has a term for each node that reads it, and a sum of 10^6 floats, one
 /// after the other, has two correct digits. So after kMostUses terms the next ones go to another
-/// *piece* of memory. Pieces are added up, in pairs, before the gradient is read: a reader calls
-/// settle() first. Example: a parameter that 100 nodes read has pieces of 31, 31, 31 and 7 terms.
+/// *piece* of memory. Pieces are added up as the digits of a counter carry: pieces of terms to a
+/// sum of up to kMostUses pieces, such sums to a sum of sums, and so on. Memory of pieces that were
+/// added is used again, so a gradient of 10^6 terms takes 6 times the memory of a gradient of one.
+/// Whatever is left is added up before the gradient is read: a reader calls settle() first.
+/// Example: of a parameter that 100 nodes read, 3 pieces of 31 terms are in the first sum, and the
+/// current piece has 7 terms.
+///
+/// A piece can only be added when the call that got its memory has run: begin_write() says that all
+/// earlier calls have. A call that reads one node more often than kMostUses times takes further
+/// pieces, until the next call.
 class Gradients {
  public:
   Gradients(const Context& context, const Values& values, const History& history)
@@ -59,14 +69,16 @@ class Gradients {
     return e.data != nullptr ? e.data : make(n);
   }
   void set_written(NodeId n) { entry(n).mark |= kWritten; }
-  /// Adds up the pieces of the gradient of `n`, an owner.
+  /// To be called before memory is taken for the next call: whoever got memory so far has written.
+  void begin_write() { ++write_; }
+  /// Adds up the pieces of the gradient of `n`, an owner. Nobody is about to write.
   void settle(NodeId n) {
-    if (!pieces_.empty() && last_piece_[n] != 0) {
-      add_up(n);
+    if (has_pieces() && sum_of_[n] != 0) {
+      add_up(sums_[sum_of_[n] - 1]);
     }
   }
   void settle_all();
-  [[nodiscard]] bool has_pieces() const { return !pieces_.empty(); }
+  [[nodiscard]] bool has_pieces() const { return sum_count_ != 0; }
   /// Memory of the gradient of `n`, an owner, for somebody who is going to write it: stores where
   /// `fresh`, else adds.
   struct Target {
@@ -176,8 +188,13 @@ class Gradients {
   }
   void* make(NodeId n);
   void* zero(NodeId n);
+  struct Sum;
   Target begin_piece(NodeId n);
-  void add_up(NodeId n);
+  Sum& sum_of(NodeId n);
+  void* room_for_piece(Sum& sum);
+  void carry(Sum& sum, void* piece);
+  void carry_written(Sum& sum);
+  void add_up(Sum& sum);
 
   const Context& context_;
   const Values& values_;
@@ -193,15 +210,25 @@ class Gradients {
     std::int64_t bytes;
   };
   std::vector<Waste> wastes_;  ///< by memory
-  /// A piece of a node's gradient that has got all its terms.
+  /// A piece that has got all its terms, or a sum of pieces.
   struct Piece {
-    NodeId node;
-    void* data;
-    std::uint32_t previous;  ///< index of the node's piece before, plus one; 0 if this is the first
+    void* data = nullptr;
+    std::uint32_t number = 0;  ///< of a piece: the call that was the last to get its memory; of a
+                               ///< sum: how many pieces were added
   };
-  std::vector<Piece> pieces_;                ///< of this pass
-  util::Stamped<std::uint32_t> last_piece_;  ///< by node: index of its last piece, plus one
-  std::vector<void*> added_up_;              ///< memory of one node's pieces, while they are added
+  /// The gradient of a node in pieces: these and the current one, Entry::data.
+  struct Sum {
+    static constexpr std::size_t kLevels = 5;  ///< 31^6 terms
+    NodeId node = 0;
+    void* own = nullptr;          ///< the node's memory, which gets the total
+    std::vector<Piece> complete;  ///< pieces whose last call may not have run
+    std::vector<void*> free;      ///< memory of pieces that were added
+    std::array<Piece, kLevels> levels;
+  };
+  std::vector<Sum> sums_;  ///< of this pass the first `sum_count_`; others have room
+  std::size_t sum_count_ = 0;
+  util::Stamped<std::uint32_t> sum_of_;  ///< by node: index of its sum, plus one
+  std::uint32_t write_ = 0;              ///< number of the call that gets memory now
 };
 
 }  // namespace dynet::execute
