@@ -7,7 +7,7 @@
 namespace dynet {
 
 /// Sets elements to 0 with probability p and scales the others up, so that the mean stays. With p =
-///   1 all are 0. Active wherever the node is: there is no test mode.
+///   1 all are 0. Always active: there is no test mode.
 /// `y = x * m / (1 - p), m_i = 0 with probability p, else 1`
 /// Shapes: any -> the same.
 /// Errors: ValueError unless 0 <= p <= 1.
@@ -15,22 +15,22 @@ namespace dynet {
 Expression dropout(const Expression& x, float p, Where where = Where::here());
 
 /// Sets whole slices along dimension d to 0 with probability p and scales the others up: one draw
-///   for each index of the other dimensions. Active wherever the node is.
+///   for each index of the other dimensions. Always active, as dropout.
 /// `y = x * m / (1 - p), m = 0 with probability p, else 1, the same along dimension d`
 /// Shapes: any -> the same.
-/// Errors: ShapeError where x has no dimension d, ValueError unless 0 <= p <= 1.
+/// Errors: ShapeError if x has no dimension d, ValueError unless 0 <= p <= 1.
 /// Source: Srivastava et al., 2014.
 Expression dropout_dim(const Expression& x, unsigned d, float p, Where where = Where::here());
 
-/// Sets whole examples of a batch to 0 with probability p and scales the others up. Active wherever
-///   the node is.
+/// Sets whole examples of a batch to 0 with probability p and scales the others up. Always active,
+///   as dropout.
 /// `y[e] = x[e] * m_e / (1 - p), m_e = 0 with probability p, else 1`
 /// Shapes: any -> the same.
 /// Errors: ValueError unless 0 <= p <= 1.
 Expression dropout_batch(const Expression& x, float p, Where where = Where::here());
 
-/// Sets the whole tensor, all examples of a batch, to 0 with probability p, or scales it up. Active
-///   wherever the node is.
+/// Sets the whole tensor, all examples of a batch, to 0 with probability p, or scales it up. Always
+///   active, as dropout.
 /// `y = x * m / (1 - p), m = 0 with probability p, else 1`
 /// Shapes: any -> the same.
 /// Errors: ValueError unless 0 <= p <= 1.
@@ -39,7 +39,7 @@ Expression block_dropout(const Expression& x, float p, Where where = Where::here
 /// Adds Gaussian noise.
 /// `y = x + n, n_i normal with mean 0 and deviation stddev`
 /// Shapes: any -> the same.
-/// Errors: ValueError where stddev is negative.
+/// Errors: ValueError if stddev is negative.
 Expression noise(const Expression& x, float stddev, Where where = Where::here());
 
 }  // namespace dynet

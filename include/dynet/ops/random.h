@@ -1,7 +1,7 @@
 #pragma once
 
-// Random operations. What they draw is a function of the node's key alone (Call::random), so no
-// schedule changes it.
+// Random operations. The drawn numbers are a function of the node's key alone (Call::random), so no
+// schedule changes them.
 
 #include <array>
 #include <cstdint>
@@ -56,7 +56,7 @@ struct Dropout {
       .formula = "y = x * m / (1 - p), m_i = 0 with probability p, else 1",
       .summary =
           "Sets elements to 0 with probability p and scales the others up, so that the mean "
-          "stays. With p = 1 all are 0. Active wherever the node is: there is no test mode.",
+          "stays. With p = 1 all are 0. Always active: there is no test mode.",
       .shapes = "any -> the same",
       .errors = "ValueError unless 0 <= p <= 1",
       .source = "Srivastava et al., 2014"};
@@ -91,9 +91,9 @@ struct DropoutDim {
           "y = x * m / (1 - p), m = 0 with probability p, else 1, the same along dimension d",
       .summary =
           "Sets whole slices along dimension d to 0 with probability p and scales the others up: "
-          "one draw for each index of the other dimensions. Active wherever the node is.",
+          "one draw for each index of the other dimensions. Always active, as dropout.",
       .shapes = "any -> the same",
-      .errors = "ShapeError where x has no dimension d, ValueError unless 0 <= p <= 1",
+      .errors = "ShapeError if x has no dimension d, ValueError unless 0 <= p <= 1",
       .source = "Srivastava et al., 2014"};
   static constexpr bool kRandom = true;
   static constexpr unsigned kSaved = 1;  // the mask, scaled
@@ -128,8 +128,8 @@ struct DropoutBatch {
       .attrs = {"p"},
       .formula = "y[e] = x[e] * m_e / (1 - p), m_e = 0 with probability p, else 1",
       .summary =
-          "Sets whole examples of a batch to 0 with probability p and scales the others up. Active "
-          "wherever the node is.",
+          "Sets whole examples of a batch to 0 with probability p and scales the others up. Always "
+          "active, as dropout.",
       .shapes = "any -> the same",
       .errors = "ValueError unless 0 <= p <= 1"};
   static constexpr bool kRandom = true;
@@ -161,7 +161,7 @@ struct BlockDropout {
       .formula = "y = x * m / (1 - p), m = 0 with probability p, else 1",
       .summary =
           "Sets the whole tensor, all examples of a batch, to 0 with probability p, or scales it "
-          "up. Active wherever the node is.",
+          "up. Always active, as dropout.",
       .shapes = "any -> the same",
       .errors = "ValueError unless 0 <= p <= 1"};
   static constexpr bool kRandom = true;
@@ -193,7 +193,7 @@ struct Noise {
       .formula = "y = x + n, n_i normal with mean 0 and deviation stddev",
       .summary = "Adds Gaussian noise.",
       .shapes = "any -> the same",
-      .errors = "ValueError where stddev is negative"};
+      .errors = "ValueError if stddev is negative"};
   static constexpr bool kRandom = true;
   Dim shape(const ext::Shapes& in) const {
     check_not_negative(in, "stddev", stddev);
@@ -257,7 +257,7 @@ struct RandomNormal {
                                    .formula = "y_i normal with this mean and deviation",
                                    .summary = "Random numbers from a normal distribution.",
                                    .shapes = "-> dim",
-                                   .errors = "ValueError where stddev is negative",
+                                   .errors = "ValueError if stddev is negative",
                                    .cpp = "-",
                                    .python = "-"};
   static constexpr bool kRandom = true;
@@ -326,7 +326,7 @@ struct RandomGumbel {
       .formula = "y_i = mu - beta * ln(-ln(u_i)), u_i uniform in (0, 1)",
       .summary = "Random numbers from a Gumbel distribution.",
       .shapes = "-> dim",
-      .errors = "ValueError where beta is negative",
+      .errors = "ValueError if beta is negative",
       .source = "Gumbel, 1954",
       .cpp = "-",
       .python = "-"};
