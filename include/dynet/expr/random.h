@@ -15,7 +15,7 @@ namespace dynet {
 Expression dropout(const Expression& x, float p, Where where = Where::here());
 
 /// Sets whole slices along dimension d to 0 with probability p and scales the others up: one draw
-///   for each index of the other dimensions. Always active, as dropout.
+///   for each index of the other dimensions. Always active, like dropout.
 /// `y = x * m / (1 - p), m = 0 with probability p, else 1, the same along dimension d`
 /// Shapes: any -> the same.
 /// Errors: ShapeError if x has no dimension d, ValueError unless 0 <= p <= 1.
@@ -23,14 +23,14 @@ Expression dropout(const Expression& x, float p, Where where = Where::here());
 Expression dropout_dim(const Expression& x, unsigned d, float p, Where where = Where::here());
 
 /// Sets whole examples of a batch to 0 with probability p and scales the others up. Always active,
-///   as dropout.
+///   like dropout.
 /// `y[e] = x[e] * m_e / (1 - p), m_e = 0 with probability p, else 1`
 /// Shapes: any -> the same.
 /// Errors: ValueError unless 0 <= p <= 1.
 Expression dropout_batch(const Expression& x, float p, Where where = Where::here());
 
 /// Sets the whole tensor, all examples of a batch, to 0 with probability p, or scales it up. Always
-///   active, as dropout.
+///   active, like dropout.
 /// `y = x * m / (1 - p), m = 0 with probability p, else 1`
 /// Shapes: any -> the same.
 /// Errors: ValueError unless 0 <= p <= 1.

@@ -37,9 +37,9 @@ Expression select_cols(const Expression& x, const std::vector<unsigned>& cols,
 Expression select_cols(const Expression& x, detail::Pointer<std::vector<unsigned>> cols,
                        Where where = Where::here());
 
-/// n entries of dimension d for each example. n indices are for all examples; n indices per
-///   example, one example after the other, are for each. x may then be one example, from which each
-///   takes its entries. Indices may repeat.
+/// n entries of dimension d for each example. One list of n indices is for all examples, or each
+///   example has its own list, one after the other. With such lists x may be one example, from
+///   which all take their entries. Indices may repeat.
 /// `y[.., i, ..] = x[.., index[i], ..], in dimension d`
 /// Shapes: {r,..} -> {n,..} for d = 0, {a,r} -> {a,n} for d = 1, ...
 /// `index`: by pointer it is read again at every run.

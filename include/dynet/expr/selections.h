@@ -21,8 +21,9 @@ Expression strided_select(const Expression& x, const std::vector<int>& strides,
                           Where where = Where::here());
 
 /// Adds the entries of dimension d of x to `rows` entries that begin at 0, each to the one that its
-/// index says: the gradient of gather. One index per entry is for all examples; lists for each
-/// example stand one after the other. By pointer the indices are read again at every run.
+/// index says: the gradient of gather. One list, with an index per entry, is for all examples, or
+/// each example has its own list, one after the other. By pointer the indices are read again at
+/// every run.
 /// `y[.., r, ..] = sum of x[.., i, ..] over the i with index[i] = r, in dimension d`
 /// Shapes: {n,..} -> {rows,..} for d = 0, {a,n} -> {a,rows} for d = 1, ...
 /// Errors: ShapeError if x has no dimension d, nothing along it, or another number of indices;
@@ -34,9 +35,9 @@ Expression scatter_add(const Expression& x, detail::Pointer<std::vector<unsigned
 
 /// Sums and means of segments, such as the edges of a graph by the node to which they lead:
 /// index[i] is the segment, below `segments`, of entry i of dimension d, by default of column i.
-/// One index per entry is for all examples; lists for each example stand one after the other. By
-/// pointer the indices are read again at every run. The sum is scatter_add; the mean divides it by
-/// the number of entries, and is 0 for a segment without entries.
+/// One list, with an index per entry, is for all examples, or each example has its own list, one
+/// after the other. By pointer the indices are read again at every run. The sum is scatter_add; the
+/// mean divides it by the number of entries, and is 0 for a segment without entries.
 /// `y[.., s, ..] = sum or mean of x[.., i, ..] over the i with index[i] = s, in dimension d`
 /// Shapes: {a,n} -> {a,segments} for d = 1, {n,..} -> {segments,..} for d = 0, ...
 /// Errors: ShapeError if x has no dimension d, nothing along it, or another number of indices;

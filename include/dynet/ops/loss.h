@@ -160,8 +160,8 @@ struct BinaryLogLoss {
     return -select(y == 1.0, of_one, select(y == 0.0, of_zero, mixed));
   }
   /// The slope of the target is the true derivative, ln(1 - x) - ln(x); 2.1 has no meaningful one.
-  /// Guards are added to x if x is 0 or 1, in place of another formula, so that the slope of a
-  /// slope follows from this formula there, too.
+  /// If x is 0 or 1, a guard is added to x or 1 - x, whichever is 0, so that the slope of a slope
+  /// follows from this formula there, too.
   DYNET_DEVICE_FN auto slopes(auto x, auto y, auto /*z*/) const {
     using rule::log, rule::select;
     const auto p = x + select(x == 0.0, kTiny, 0.0);

@@ -91,7 +91,7 @@ struct DropoutDim {
           "y = x * m / (1 - p), m = 0 with probability p, else 1, the same along dimension d",
       .summary =
           "Sets whole slices along dimension d to 0 with probability p and scales the others up: "
-          "one draw for each index of the other dimensions. Always active, as dropout.",
+          "one draw for each index of the other dimensions. Always active, like dropout.",
       .shapes = "any -> the same",
       .errors = "ShapeError if x has no dimension d, ValueError unless 0 <= p <= 1",
       .source = "Srivastava et al., 2014"};
@@ -129,7 +129,7 @@ struct DropoutBatch {
       .formula = "y[e] = x[e] * m_e / (1 - p), m_e = 0 with probability p, else 1",
       .summary =
           "Sets whole examples of a batch to 0 with probability p and scales the others up. Always "
-          "active, as dropout.",
+          "active, like dropout.",
       .shapes = "any -> the same",
       .errors = "ValueError unless 0 <= p <= 1"};
   static constexpr bool kRandom = true;
@@ -161,7 +161,7 @@ struct BlockDropout {
       .formula = "y = x * m / (1 - p), m = 0 with probability p, else 1",
       .summary =
           "Sets the whole tensor, all examples of a batch, to 0 with probability p, or scales it "
-          "up. Always active, as dropout.",
+          "up. Always active, like dropout.",
       .shapes = "any -> the same",
       .errors = "ValueError unless 0 <= p <= 1"};
   static constexpr bool kRandom = true;

@@ -181,9 +181,9 @@ struct SegmentMax {
       .formula = "y[.., s, ..] = max of x[.., i, ..] over the i with index[i] = s, in dimension d",
       .summary =
           "The largest of the entries of each segment, by default of columns: NaN if one of "
-          "them is NaN, 0 if there are none. The gradient goes to the first of equal ones. n "
-          "indices are for all examples; n indices per example, one example after the other, are "
-          "for each.",
+          "them is NaN, 0 if there are none. The gradient goes to the first of equal ones. One "
+          "list of n indices is for all examples, or each example has its own list, one after the "
+          "other.",
       .shapes = "{a,n} -> {a,segments} for d = 1, {n,..} -> {segments,..} for d = 0, ...",
       .errors =
           "ShapeError if x has no dimension d, not n entries along it or more than 2^24, n is 0, "
@@ -239,8 +239,8 @@ struct SegmentSoftmax {
           "index[j] = index[i], in dimension d",
       .summary =
           "Softmax among the entries of each segment, by default among columns, shifted by the "
-          "largest of the segment, so that nothing overflows. n indices are for all examples; n "
-          "indices per example, one example after the other, are for each.",
+          "largest of the segment, so that nothing overflows. One list of n indices is for all "
+          "examples, or each example has its own list, one after the other.",
       .shapes = "any with n entries in dimension d -> the same",
       .errors =
           "ShapeError if x has no dimension d or not n entries along it, n is 0, or indices are "

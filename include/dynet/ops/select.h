@@ -100,9 +100,9 @@ struct Gather {
       .payload = "index",
       .formula = "y[.., i, ..] = x[.., index[i], ..], in dimension d",
       .summary =
-          "n entries of dimension d for each example. n indices are for all examples; n indices "
-          "per example, one example after the other, are for each. x may then be one example, from "
-          "which each takes its entries. Indices may repeat.",
+          "n entries of dimension d for each example. One list of n indices is for all examples, "
+          "or each example has its own list, one after the other. With such lists x may be one "
+          "example, from which all take their entries. Indices may repeat.",
       .shapes = "{r,..} -> {n,..} for d = 0, {a,r} -> {a,n} for d = 1, ...",
       .errors =
           "ShapeError if x has no dimension d, n is 0, or indices are neither n nor n per example; "
@@ -157,8 +157,8 @@ struct ScatterAdd {
       .formula = "y[.., r, ..] = sum of x[.., i, ..] over the i with index[i] = r, in dimension d",
       .summary =
           "Adds the n entries of dimension d of x to `rows` entries that begin at 0, each to the "
-          "one that its index says: the gradient of gather. n indices are for all examples; n "
-          "indices per example, one example after the other, are for each.",
+          "one that its index says: the gradient of gather. One list of n indices is for all "
+          "examples, or each example has its own list, one after the other.",
       .shapes = "{n,..} -> {rows,..} for d = 0, {a,n} -> {a,rows} for d = 1, ...",
       .errors =
           "ShapeError if x has no dimension d or not n entries along it, n is 0, or indices are "
