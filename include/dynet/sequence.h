@@ -1,7 +1,7 @@
 #pragma once
 
 // Whole sequences at once. Everything here can be written step by step with expr.h and rnn.h, and
-// with batching that costs about the same: what these save is writing, and the building of nodes.
+// with batching that costs about the same: these functions save writing, and the building of nodes.
 //
 //   xs = lookup_sequence(cg, words, indices);              one expression a step
 //   hs = builder.transduce(xs);                            (rnn.h) likewise
@@ -20,21 +20,21 @@ namespace dynet {
 constexpr unsigned kNoLabel = ~0U;
 
 /// Looks up a row for every step of a sequence; or a batch of rows for every step of a batch of
-/// sequences, where `indices[t]` has one index per example.
+/// sequences, if `indices[t]` has one index per example.
 /// `y[t] = lookup(g, p, indices[t])`
-/// Shapes: -> a list with an entry for each step: that of a row, xb for b examples.
-/// Errors: IndexError where an index is not below the number of rows.
+/// Shapes: -> a list with an entry for each step: the shape of a row, xb for b examples.
+/// Errors: IndexError if an index is not below the number of rows.
 std::vector<Expression> lookup_sequence(const detail::LocatedGraph& g, const LookupParameter& p,
                                         const std::vector<unsigned>& indices);
 std::vector<Expression> lookup_sequence(const detail::LocatedGraph& g, const LookupParameter& p,
                                         const std::vector<std::vector<unsigned>>& indices);
 
 /// The sum of the losses of all steps: for every example of the batch `scores` the negative log
-/// likelihood of its label, nothing where that is kNoLabel (in Python None). Labels lie as
-/// concatenate_to_batch puts the steps: all examples of the first, then those of the second.
+/// likelihood of its label, nothing if the label is kNoLabel (in Python None). Labels lie as
+/// concatenate_to_batch puts the steps: all examples of the first, then all of the second.
 /// `y = sum_e -ln softmax(scores[e])_labels[e]`
 /// Shapes: {n}xb -> {1}.
-/// Errors: ValueError unless there is one label per example, IndexError where one is not below n.
+/// Errors: ValueError unless there is one label per example, IndexError if a label is not below n.
 Expression sequence_loss(const Expression& scores, const std::vector<unsigned>& labels,
                          Where where = Where::here());
 

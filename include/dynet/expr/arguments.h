@@ -6,8 +6,8 @@
 
 namespace dynet::detail {
 
-/// A pointer to indices or numbers, read again at every run: what it points to must outlive the
-/// graph. A class of its own so that a literal 0 is taken as an index or a number.
+/// A pointer to indices or numbers, read again at every run: the target must outlive the graph. A
+/// class of its own so that a literal 0 is taken as an index or a number.
 template <class T>
 struct Pointer {
   const T* to;

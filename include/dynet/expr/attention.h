@@ -7,8 +7,8 @@
 namespace dynet {
 
 /// Scaled dot-product attention: q has a column for each query, k and v one for each key. With
-///   several heads the rows of q, k and v are cut into as many equal pieces, each of which attends
-///   by itself. A query that no key is left for gets 0.
+///   several heads the rows of q, k and v are cut into equal pieces, one per head, and each piece
+///   attends by itself. A query without keys gets 0.
 /// `y_j = sum_i p_ij v_i, p_j = softmax of q_j . k_i / sqrt(d / heads) over the keys i (causal: i
 ///   <= j)`
 /// Shapes: {d,m}, {d,n}, {e,n} -> {e,m}; {d}, {d,n}, {e,n} -> {e}.

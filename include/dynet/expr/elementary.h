@@ -58,19 +58,19 @@ Expression erf(const Expression& x, Where where = Where::here());
 /// Shapes: any -> the same.
 Expression lgamma(const Expression& x, Where where = Where::here());
 
-/// Each element of x to the power of the one element y: NaN where x < 0 and y is no whole number.
-///   The gradient of y is NaN where an element of x is below 0, or is 0.
+/// Each element of x to the power of the one element y: NaN if x < 0 and y is no whole number. The
+///   gradient of y is NaN if an element of x is 0 or below.
 /// `z = x^y`
 /// Shapes: any, {1} -> the first.
 /// Errors: ShapeError unless y has one element.
 Expression pow(const Expression& x, const Expression& y, Where where = Where::here());
 
-/// Each element to the power of a number: NaN where x < 0 and a is no whole number.
+/// Each element to the power of a number: NaN if x < 0 and a is no whole number.
 /// `y = x^a`
 /// Shapes: any -> the same.
 Expression pow(const Expression& x, real a, Where where = Where::here());
 
-/// The nearest number from lo to hi, elementwise; NaN stays NaN. The gradient of what lies outside
+/// The nearest number from lo to hi, elementwise; NaN stays NaN. The gradient of elements outside
 ///   is 0.
 /// `y = min(max(x, lo), hi)`
 /// Shapes: any -> the same.
@@ -78,11 +78,11 @@ Expression pow(const Expression& x, real a, Where where = Where::here());
 template <int = 0>
 Expression clip(const Expression& x, float lo, float hi, Where where = Where::here());
 
-/// Elements of x where cond is not 0, else of y. All three broadcast: a dimension of 1, or a
-///   missing one, is repeated. No gradient flows to cond.
+/// Elements of x at the places where cond is not 0, elements of y elsewhere. All three broadcast: a
+///   dimension of 1, or a missing one, is repeated. No gradient flows to cond.
 /// `z = cond != 0 ? x : y`
 /// Shapes: cond, x, y with each dimension equal or 1 -> the largest of each.
-/// Errors: ShapeError where a dimension differs and neither is 1.
+/// Errors: ShapeError if a dimension differs and neither is 1.
 template <int = 0>
 Expression where(const Expression& cond, const Expression& x, const Expression& y,
                  Where where = Where::here());
@@ -107,7 +107,7 @@ Expression floor(const Expression& x, GradientMode gradient_mode, Where where = 
 
 /// The largest element's place, as a vector with a 1 there; NaN counts as the largest number. The
 ///   gradient is 0 (zero_gradient) or goes straight through (straight_through_gradient).
-/// `y_i = 1 where x_i is the first of the largest elements, else 0`
+/// `y_i = 1 if x_i is the first of the largest elements, else 0`
 /// Shapes: {n} -> {n}.
 /// Errors: ShapeError unless x has one dimension, of at most 2^24 elements.
 Expression argmax(const Expression& x, GradientMode gradient_mode, Where where = Where::here());

@@ -12,12 +12,12 @@ namespace dynet {
 /// The gradients of a loss as nodes of the same graph: they can be part of another loss, which
 /// `backward` or `gradient` differentiates again. xs may be any nodes of the graph; a parameter
 /// stands for all nodes that are this parameter, a lookup for itself. Of a batch of losses the sum
-/// counts, as in `backward`. What an operation was given by value, such as an index, counts as it
-/// is now; what was given by pointer is read again at every run.
+/// counts, as in `backward`. A value that an operation was given, such as an index, counts as it is
+/// now; a value behind a pointer is read again at every run.
 /// `y_k = d (sum over the batch of loss) / d xs[k]`
 /// Shapes: {1}xb, a list of any shapes -> a list of the same shapes.
-/// Results: zeros where the loss does not depend on an x.
-/// Errors: ShapeError unless the loss has one element, UsageError where an operation between xs and
+/// Results: zeros for an x on which the loss does not depend.
+/// Errors: ShapeError unless the loss has one element, UsageError if an operation between xs and
 ///   the loss has no backward in operations; then no node was added.
 template <int = 0>
 std::vector<Expression> gradient(const Expression& loss, const std::vector<Expression>& xs,

@@ -3,9 +3,9 @@
 // Where numbers enter a graph: inputs, constants, parameters, rows of lookup tables, random
 // numbers.
 //
-// Where there is a `device`, null means the graph's own. Parameters are on the device of their
-// storage. What is given by pointer is read again at every run, so it must outlive the graph. The
-// reference page (docs/operations) is printed from the comments.
+// A `device` of null means the graph's own. Parameters are on the device of their storage. Numbers
+// given by pointer are read again at every run, so they must outlive the graph. The reference page
+// (docs/operations) is printed from the comments.
 
 #include <vector>
 
@@ -24,22 +24,22 @@ Expression input(const detail::LocatedGraph& g, detail::Pointer<real> ps, Device
 /// other; by pointer they are read again at every run.
 /// `y = data, in memory order`
 /// Shapes: -> d.
-/// Errors: ValueError where there are fewer numbers.
+/// Errors: ValueError if there are fewer numbers.
 Expression input(const detail::LocatedGraph& g, const Dim& d, const std::vector<float>& data,
                  Device* device = nullptr);
 Expression input(const detail::LocatedGraph& g, const Dim& d,
                  detail::Pointer<std::vector<float>> pdata, Device* device = nullptr);
-/// A sparse input: all elements are `defdata` but those at the flat positions `ids` (over
-/// dimensions and batch), which are `data`. Where a position stands twice the last one counts.
+/// A sparse input: the elements at the flat positions `ids` (over dimensions and batch) are `data`,
+/// all others `defdata`. If a position stands twice, the last one counts.
 /// `y[ids[k]] = data[k], else defdata`
 /// Shapes: -> d.
-/// Errors: ValueError where the lengths differ, IndexError for a position outside d.
+/// Errors: ValueError if the lengths differ, IndexError for a position outside d.
 Expression input(const detail::LocatedGraph& g, const Dim& d, const std::vector<unsigned>& ids,
                  const std::vector<float>& data, float defdata = 0.0F, Device* device = nullptr);
 /// A vector with a 1 at one position; for a list of positions, a batch of such vectors.
-/// `y_i = 1 where i = idx, else 0`
+/// `y_i = 1 if i = idx, else 0`
 /// Shapes: -> {d}, or {d}xb for b positions.
-/// Errors: IndexError where a position is not below d.
+/// Errors: IndexError if a position is not below d.
 Expression one_hot(const detail::LocatedGraph& g, unsigned d, unsigned idx,
                    Device* device = nullptr);
 Expression one_hot(const detail::LocatedGraph& g, unsigned d, const std::vector<unsigned>& ids,
@@ -48,13 +48,13 @@ Expression one_hot(const detail::LocatedGraph& g, unsigned d, const std::vector<
 /// The values of a parameter; gradients are added to it. A lookup parameter gives its whole table,
 /// rows last.
 /// `y = the values of p`
-/// Shapes: -> that of p; {..,rows} for a lookup parameter.
+/// Shapes: -> the shape of p; {..,rows} for a lookup parameter.
 /// Errors: StateError for a Parameter that no collection made.
 Expression parameter(const detail::LocatedGraph& g, const Parameter& p);
 Expression parameter(const detail::LocatedGraph& g, const LookupParameter& lp);
 /// The values of a parameter as a constant: it gets no gradient.
 /// `y = the values of p; dp = 0`
-/// Shapes: -> that of p; {..,rows} for a lookup parameter.
+/// Shapes: -> the shape of p; {..,rows} for a lookup parameter.
 /// Errors: StateError for a Parameter that no collection made.
 Expression const_parameter(const detail::LocatedGraph& g, const Parameter& p);
 Expression const_parameter(const detail::LocatedGraph& g, const LookupParameter& lp);
@@ -62,9 +62,9 @@ Expression const_parameter(const detail::LocatedGraph& g, const LookupParameter&
 /// One row of a lookup parameter, or for several indices a batch of rows. Gradients are added to
 /// these rows. By pointer the indices are read again at every run.
 /// `y = row index of p`
-/// Shapes: -> that of a row, xb for b indices.
-/// Errors: IndexError where an index is not below the number of rows: at once for indices by value,
-///   when run for those by pointer.
+/// Shapes: -> the shape of a row, xb for b indices.
+/// Errors: IndexError if an index is not below the number of rows: at once for indices by value,
+///   when run for indices by pointer.
 Expression lookup(const detail::LocatedGraph& g, const LookupParameter& p, unsigned index);
 Expression lookup(const detail::LocatedGraph& g, const LookupParameter& p,
                   detail::Pointer<unsigned> pindex);
@@ -74,9 +74,9 @@ Expression lookup(const detail::LocatedGraph& g, const LookupParameter& p,
                   detail::Pointer<std::vector<unsigned>> pindices);
 /// Rows of a lookup parameter as constants: they get no gradient.
 /// `y = row index of p; dp = 0`
-/// Shapes: -> that of a row, xb for b indices.
-/// Errors: IndexError where an index is not below the number of rows: at once for indices by value,
-///   when run for those by pointer.
+/// Shapes: -> the shape of a row, xb for b indices.
+/// Errors: IndexError if an index is not below the number of rows: at once for indices by value,
+///   when run for indices by pointer.
 Expression const_lookup(const detail::LocatedGraph& g, const LookupParameter& p, unsigned index);
 Expression const_lookup(const detail::LocatedGraph& g, const LookupParameter& p,
                         detail::Pointer<unsigned> pindex);
@@ -103,7 +103,7 @@ Expression constant(const detail::LocatedGraph& g, const Dim& d, float val,
 /// Random numbers from a normal distribution.
 /// `y_i normal with this mean and standard deviation`
 /// Shapes: -> d.
-/// Errors: ValueError where stddev is negative.
+/// Errors: ValueError if stddev is negative.
 Expression random_normal(const detail::LocatedGraph& g, const Dim& d, float mean = 0.0F,
                          float stddev = 1.0F, Device* device = nullptr);
 /// Random numbers, each `scale` or 0.
@@ -121,7 +121,7 @@ Expression random_uniform(const detail::LocatedGraph& g, const Dim& d, real left
 /// Random numbers from a Gumbel distribution.
 /// `y_i = mu - beta ln(-ln(u_i)), u_i uniform in (0, 1)`
 /// Shapes: -> d.
-/// Errors: ValueError where beta is negative.
+/// Errors: ValueError if beta is negative.
 /// Source: Gumbel, 1954.
 Expression random_gumbel(const detail::LocatedGraph& g, const Dim& d, real mu = 0.0F,
                          real beta = 1.0F, Device* device = nullptr);

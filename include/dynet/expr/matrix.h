@@ -6,14 +6,14 @@
 
 namespace dynet {
 
-/// Inverse of a square matrix; all elements are NaN where it is singular.
+/// Inverse of a square matrix; all elements are NaN if it is singular.
 /// `y = x^-1; the gradient of x is -transpose(y) dy transpose(y)`
 /// Shapes: {n,n} -> {n,n}.
 /// Errors: ShapeError unless x is a square matrix.
 Expression inverse(const Expression& x, Where where = Where::here());
 
-/// Logarithm of the determinant of a square matrix: NaN where the determinant is negative, -inf
-///   where it is 0.
+/// Logarithm of the determinant of a square matrix: NaN if the determinant is negative, -inf if it
+///   is 0.
 /// `y = ln(det(x)); the gradient of x is dy transpose(x^-1)`
 /// Shapes: {n,n} -> {1}.
 /// Errors: ShapeError unless x is a square matrix.

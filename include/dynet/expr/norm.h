@@ -6,12 +6,12 @@
 
 namespace dynet {
 
-/// Euclidean norm of all elements of each example. The gradient is 0 where the norm is 0.
+/// Euclidean norm of all elements of each example. The gradient is 0 if the norm is 0.
 /// `y = sqrt(sum_i x_i^2)`
 /// Shapes: any -> {1}.
 Expression l2_norm(const Expression& x, Where where = Where::here());
 
-/// Weight normalisation: w with the norm g, over all elements. Where all of w is 0, value and
+/// Weight normalisation: w with the norm g, over all elements. If all of w is 0, value and
 ///   gradients are 0.
 /// `y = g * w / sqrt(sum_i w_i^2)`
 /// Shapes: any, {1} -> the shape of w.
@@ -20,7 +20,7 @@ Expression l2_norm(const Expression& x, Where where = Where::here());
 Expression weight_norm(const Expression& w, const Expression& g, Where where = Where::here());
 
 /// Root mean square normalisation along the first dimension: of each column of a matrix. Without
-///   epsilon, value and gradients are 0 where all of x is 0.
+///   epsilon, value and gradients of a column of zeros are 0.
 /// `y = g * x / sqrt(mean(x^2) + epsilon), the mean along the first dimension`
 /// Shapes: {n,m}xb, {n} -> {n,m}xb.
 /// Errors: ShapeError unless g is a vector as long as the columns of x, ValueError unless epsilon

@@ -13,8 +13,8 @@ namespace dynet {
 /// `y = x[.., v, ..], v standing for dimension d`
 /// Shapes: {a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}.
 /// `v`: one index for all examples, or one for each; by pointer it is read again at every run.
-/// Errors: ShapeError where x has no dimension d or another number of examples than indices,
-///   IndexError where v is too large.
+/// Errors: ShapeError if x has no dimension d or another number of examples than indices,
+///   IndexError if v is too large.
 Expression pick(const Expression& x, unsigned v, unsigned d = 0, Where where = Where::here());
 Expression pick(const Expression& x, detail::Pointer<unsigned> v, unsigned d = 0,
                 Where where = Where::here());
@@ -26,7 +26,7 @@ Expression pick(const Expression& x, detail::Pointer<std::vector<unsigned>> v, u
 /// The elements with indices from s up to, not including, e in dimension d.
 /// `y = x[.., s:e, ..], the range standing for dimension d`
 /// Shapes: {a,b} -> {e-s,b} for d = 0, {a,e-s} for d = 1, ...
-/// Errors: ShapeError where x has no dimension d, or not s < e <= its extent.
+/// Errors: ShapeError if x has no dimension d, or not s < e <= its extent.
 Expression pick_range(const Expression& x, unsigned s, unsigned e, unsigned d = 0,
                       Where where = Where::here());
 

@@ -18,7 +18,7 @@ Expression dropout(const Expression& x, float p, Where where = Where::here());
 ///   for each index of the other dimensions. The result is x itself within an evaluating scope.
 /// `y = x * m / (1 - p), m = 0 with probability p, else 1, the same along dimension d`
 /// Shapes: any -> the same.
-/// Errors: ShapeError where x has no dimension d, ValueError unless 0 <= p <= 1.
+/// Errors: ShapeError if x has no dimension d, ValueError unless 0 <= p <= 1.
 /// Source: Srivastava et al., 2014.
 Expression dropout_dim(const Expression& x, unsigned d, float p, Where where = Where::here());
 
@@ -39,7 +39,7 @@ Expression block_dropout(const Expression& x, float p, Where where = Where::here
 /// Adds Gaussian noise. The result is x itself within an evaluating scope.
 /// `y = x + n, n_i normal with mean 0 and deviation stddev`
 /// Shapes: any -> the same.
-/// Errors: ValueError where stddev is negative.
+/// Errors: ValueError if stddev is negative.
 Expression noise(const Expression& x, float stddev, Where where = Where::here());
 
 }  // namespace dynet

@@ -50,7 +50,7 @@ Expression vanilla_lstm_h(const Expression& c_t, const Expression& gates_t,
 /// Shapes: {h}, {h}, {h}, {h} -> {h}, {h}.
 /// `c`: may be absent, an empty Expression.
 /// Results: in the order of the formula.
-/// Errors: ShapeError where the shapes differ.
+/// Errors: ShapeError if the shapes differ.
 /// Source: Greff et al., 2015.
 template <int = 0>
 std::array<Expression, 2> coupled_lstm_cell(const Expression& i, const Expression& g,
@@ -62,7 +62,7 @@ std::array<Expression, 2> coupled_lstm_cell(const Expression& i, const Expressio
 /// `y = logistic(i) * tanh(g) + (1 - logistic(i)) * c`
 /// Shapes: {h}, {h}, {h} -> {h}.
 /// `c`: may be absent, an empty Expression.
-/// Errors: ShapeError where the shapes differ.
+/// Errors: ShapeError if the shapes differ.
 /// Source: Greff et al., 2015.
 template <int = 0>
 Expression coupled_lstm_c(const Expression& i, const Expression& g, const Expression& c = {},
@@ -71,18 +71,18 @@ Expression coupled_lstm_c(const Expression& i, const Expression& g, const Expres
 /// Hidden state of a coupled LSTM, from the pre-activation o of the output gate and the new cell.
 /// `y = logistic(o) * tanh(c)`
 /// Shapes: {h}, {h} -> {h}.
-/// Errors: ShapeError where the shapes differ.
+/// Errors: ShapeError if the shapes differ.
 template <int = 0>
 Expression coupled_lstm_h(const Expression& o, const Expression& c, Where where = Where::here());
 
-/// Two vectors behind gates with the pre-activations a and b, added up; one, where b and y are
-///   absent. Such are the reset gate of a gated recurrent unit and the forget gates over the cells
-///   of a tree's nodes.
+/// Sum of two vectors behind gates with the pre-activations a and b; the first vector alone if b
+///   and y are absent. Examples are the reset gate of a gated recurrent unit and the forget gates
+///   over the cells of a tree's nodes.
 /// `z = logistic(a) * x + logistic(b) * y`
 /// Shapes: {h}, {h}, {h}, {h} -> {h}.
 /// `b`: may be absent, an empty Expression.
 /// `y`: may be absent, an empty Expression.
-/// Errors: ShapeError where the shapes differ, or one of b and y is absent.
+/// Errors: ShapeError if the shapes differ, or one of b and y is absent.
 template <int = 0>
 Expression gated_sum(const Expression& a, const Expression& x, const Expression& b = {},
                      const Expression& y = {}, Where where = Where::here());
@@ -105,8 +105,8 @@ std::array<Expression, 2> tree_lstm_cell(const Expression& a, const Expression& 
                                          const Expression& c2 = {}, Where where = Where::here());
 
 /// Node of a tree LSTM over any number of nodes, from its pre-activations: cell and hidden state.
-///   The cells of two nodes are c1 and c2; s is the sum of those of other nodes behind their gates,
-///   a gated_sum. f1, f2, c1 and c2 may be absent, and s.
+///   The cells of two nodes are c1 and c2; s is the sum of the cells of other nodes behind their
+///   gates, a gated_sum. f1, f2, c1 and c2 may be absent together, and so may s.
 /// `c = logistic(i) * tanh(u) + logistic(f1) * c1 + logistic(f2) * c2 + s; h = logistic(o) *
 ///   tanh(c)`
 /// Shapes: {h}, {h}, {h}, {h}, {h}, {h}, {h}, {h} -> {h}, {h}.
@@ -116,7 +116,7 @@ std::array<Expression, 2> tree_lstm_cell(const Expression& a, const Expression& 
 /// `c2`: may be absent, an empty Expression.
 /// `s`: may be absent, an empty Expression.
 /// Results: in the order of the formula.
-/// Errors: ShapeError where the shapes differ, or some but not all of f1, f2, c1 and c2 are absent.
+/// Errors: ShapeError if the shapes differ, or some but not all of f1, f2, c1 and c2 are absent.
 /// Source: Tai et al., 2015.
 template <int = 0>
 std::array<Expression, 2> tree_lstm_step(const Expression& i, const Expression& o,

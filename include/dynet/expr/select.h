@@ -13,7 +13,7 @@ namespace dynet {
 /// `y[i, ..] = x[rows[i], ..]`
 /// Shapes: {r,..} -> {n,..}, n the length of the list.
 /// `rows`: by pointer it is read again at every run.
-/// Errors: ShapeError where the list is empty, IndexError where x has no such row.
+/// Errors: ShapeError if the list is empty, IndexError if x has no such row.
 Expression select_rows(const Expression& x, unsigned rows, Where where = Where::here());
 Expression select_rows(const Expression& x, detail::Pointer<unsigned> rows,
                        Where where = Where::here());
@@ -27,8 +27,8 @@ Expression select_rows(const Expression& x, detail::Pointer<std::vector<unsigned
 /// `y[i, j, ..] = x[i, cols[j], ..]`
 /// Shapes: {r,c,..} -> {r,n,..}, n the length of the list.
 /// `cols`: by pointer it is read again at every run.
-/// Errors: ShapeError where x has one dimension or the list is empty, IndexError where x has no
-///   such column.
+/// Errors: ShapeError if x has one dimension or the list is empty, IndexError if x has no such
+///   column.
 Expression select_cols(const Expression& x, unsigned cols, Where where = Where::here());
 Expression select_cols(const Expression& x, detail::Pointer<unsigned> cols,
                        Where where = Where::here());
@@ -37,14 +37,14 @@ Expression select_cols(const Expression& x, const std::vector<unsigned>& cols,
 Expression select_cols(const Expression& x, detail::Pointer<std::vector<unsigned>> cols,
                        Where where = Where::here());
 
-/// n entries of dimension d for each example: with n indices all examples take the same, with n
-///   times as many each takes its own, one example after the other. x may then be one example, of
-///   which each takes its part. Indices may repeat.
+/// n entries of dimension d for each example. One list of n indices is for all examples, or each
+///   example has its own list, one after the other. With such lists x may be one example, from
+///   which all take their entries. Indices may repeat.
 /// `y[.., i, ..] = x[.., index[i], ..], in dimension d`
 /// Shapes: {r,..} -> {n,..} for d = 0, {a,r} -> {a,n} for d = 1, ...
 /// `index`: by pointer it is read again at every run.
-/// Errors: ShapeError where x has no dimension d, n is 0, or there are other than n indices for all
-///   examples or for each; IndexError where one is too large.
+/// Errors: ShapeError if x has no dimension d, n is 0, or indices are neither n nor n per example;
+///   IndexError if one is too large.
 template <int = 0>
 Expression gather(const Expression& x, unsigned index, unsigned n, unsigned d = 0,
                   Where where = Where::here());
@@ -62,8 +62,7 @@ Expression gather(const Expression& x, detail::Pointer<std::vector<unsigned>> in
 /// `y[e] = x[v[e]], e and v[e] counting the examples`
 /// Shapes: {..}xb -> {..}xn, n the length of the list.
 /// `v`: by pointer it is read again at every run.
-/// Errors: ShapeError where the list is empty, IndexError where an index is not below the batch
-///   size.
+/// Errors: ShapeError if the list is empty, IndexError if an index is not below the batch size.
 Expression pick_batch_elems(const Expression& x, unsigned v, Where where = Where::here());
 Expression pick_batch_elems(const Expression& x, detail::Pointer<unsigned> v,
                             Where where = Where::here());

@@ -6,7 +6,8 @@
 
 namespace dynet {
 
-/// Correlation over the columns of a matrix with filters as high as it is, where they lie inside.
+/// Correlation over the columns of a matrix with filters of its height, at the places where they
+///   lie inside.
 /// `y[o, j] = sum_it x[i, j + t] f[i, t, o]`
 /// Shapes: {r,c}, {r,k} or {r,k,n} -> {1,c-k+1} or {n,c-k+1}.
 /// Errors: ShapeError for other shapes, or a filter of no columns or more than x.

@@ -10,7 +10,7 @@ namespace dynet {
 /// then the device of their result.
 /// `y = x`
 /// Shapes: any -> the same.
-/// Errors: ValueError where `device` is null.
+/// Errors: ValueError if `device` is null.
 Expression to_device(const Expression& x, const Device* device, Where where = Where::here());
 
 }  // namespace dynet

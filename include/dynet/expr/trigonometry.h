@@ -21,12 +21,12 @@ Expression cos(const Expression& x, Where where = Where::here());
 /// Shapes: any -> the same.
 Expression tan(const Expression& x, Where where = Where::here());
 
-/// Inverse sine, elementwise: NaN where x is not from -1 to 1, whose slope is infinite there.
+/// Inverse sine, elementwise: NaN beyond -1 and 1; the slope at -1 and 1 is infinite.
 /// `y = asin(x)`
 /// Shapes: any -> the same.
 Expression asin(const Expression& x, Where where = Where::here());
 
-/// Inverse cosine, elementwise: NaN where x is not from -1 to 1, whose slope is infinite there.
+/// Inverse cosine, elementwise: NaN beyond -1 and 1; the slope at -1 and 1 is infinite.
 /// `y = acos(x)`
 /// Shapes: any -> the same.
 Expression acos(const Expression& x, Where where = Where::here());
@@ -51,7 +51,7 @@ Expression cosh(const Expression& x, Where where = Where::here());
 /// Shapes: any -> the same.
 Expression asinh(const Expression& x, Where where = Where::here());
 
-/// Inverse hyperbolic cosine, elementwise: NaN below 1, where the slope is infinite.
+/// Inverse hyperbolic cosine, elementwise: NaN below 1; the slope at 1 is infinite.
 /// `y = ln(x + sqrt(x^2 - 1))`
 /// Shapes: any -> the same.
 Expression acosh(const Expression& x, Where where = Where::here());

@@ -1,7 +1,7 @@
 #pragma once
 
-// Arithmetic on elements: operators, with broadcasting where the operation allows it, and the sum
-// and average of a list.
+// Arithmetic on elements: operators, with broadcasting if the operation allows it, and the sum and
+// average of a list.
 
 #include "dynet/ops/common.h"
 
@@ -30,7 +30,7 @@ struct Add {
           "Elementwise sum. Both sides broadcast: a dimension of 1, or a missing one, is "
           "repeated.",
       .shapes = "x, y with each dimension equal or 1 -> the larger of each",
-      .errors = "ShapeError where a dimension differs and neither is 1",
+      .errors = "ShapeError if a dimension differs and neither is 1",
       .cpp = "operator+",
       .python = "__add__"};
   Dim shape(const ext::Shapes& in) const { return broadcast_shape(in); }
@@ -41,7 +41,7 @@ struct Add {
   static std::vector<ext::Example<Add>> examples() { return broadcast_examples<Add>(); }
 };
 
-/// One node, where DyNet 2.1 builds `x + (-y)`.
+/// One node; DyNet 2.1 builds `x + (-y)`.
 struct Subtract {
   static constexpr ext::Info kInfo{
       .name = "subtract",
@@ -51,7 +51,7 @@ struct Subtract {
           "Elementwise difference. Both sides broadcast: a dimension of 1, or a missing one, "
           "is repeated.",
       .shapes = "x, y with each dimension equal or 1 -> the larger of each",
-      .errors = "ShapeError where a dimension differs and neither is 1",
+      .errors = "ShapeError if a dimension differs and neither is 1",
       .cpp = "operator-",
       .python = "__sub__"};
   Dim shape(const ext::Shapes& in) const { return broadcast_shape(in); }
@@ -182,7 +182,7 @@ struct CMult {
           "Elementwise product. Both sides broadcast: a dimension of 1, or a missing one, is "
           "repeated.",
       .shapes = "x, y with each dimension equal or 1 -> the larger of each",
-      .errors = "ShapeError where a dimension differs and neither is 1"};
+      .errors = "ShapeError if a dimension differs and neither is 1"};
   Dim shape(const ext::Shapes& in) const { return broadcast_shape(in); }
   DYNET_DEVICE_FN auto value(auto x, auto y) const { return x * y; }
   DYNET_DEVICE_FN auto slopes(auto x, auto y, auto /*z*/) const { return rule::each(y, x); }
@@ -197,8 +197,8 @@ struct CDiv {
       .summary =
           "Elementwise quotient. The right side broadcasts: a dimension of 1, or a missing "
           "one, is repeated.",
-      .shapes = "x, y with each dimension equal to that of x or 1 -> the shape of x",
-      .errors = "ShapeError where a dimension of y is neither 1 nor that of x"};
+      .shapes = "x, y with each dimension 1 or as in x -> the shape of x",
+      .errors = "ShapeError if a dimension of y is neither 1 nor as in x"};
   Dim shape(const ext::Shapes& in) const {
     bool fits = in[1].nd <= in[0].nd;
     for (unsigned i = 0; i < in[1].nd; ++i) {
@@ -233,12 +233,12 @@ struct Extreme {
       .name = kLargest ? "max" : "min",
       .args = {"x", "y"},
       .formula = kLargest ? "z = max(x, y)" : "z = min(x, y)",
-      .summary = kLargest ? "The larger of each two elements; NaN where one of them is NaN. On "
+      .summary = kLargest ? "The larger of each two elements; NaN if one of them is NaN. On "
                             "ties the gradient goes to y."
-                          : "The smaller of each two elements; NaN where one of them is NaN. On "
+                          : "The smaller of each two elements; NaN if one of them is NaN. On "
                             "ties the gradient goes to y.",
       .shapes = "two equal shapes -> the same",
-      .errors = "ShapeError where the shapes differ",
+      .errors = "ShapeError if the shapes differ",
       .python = kLargest ? "bmax" : "bmin"};
   Dim shape(const ext::Shapes& in) const { return same_shape(in); }
   DYNET_DEVICE_FN auto value(auto x, auto y) const {
@@ -272,8 +272,8 @@ struct Sum {
       .args = {"xs"},
       .formula = "y = x1 + x2 + ...",
       .summary = "Sum of a list, element by element.",
-      .shapes = "equal shapes (up to dimensions of 1 at the end) -> that of the first",
-      .errors = "ShapeError where the shapes differ, ValueError where the list is empty",
+      .shapes = "equal shapes (up to dimensions of 1 at the end) -> the shape of the first",
+      .errors = "ShapeError if the shapes differ, ValueError if the list is empty",
       .python = "esum"};
   static constexpr bool kVariadic = true;
   static constexpr bool kAddsArguments = true;
@@ -313,7 +313,7 @@ struct Average {
       .formula = "y = (x1 + x2 + ... + xn) / n",
       .summary = "Mean of a list, element by element.",
       .shapes = "equal shapes -> the same",
-      .errors = "ShapeError where the shapes differ, ValueError where the list is empty"};
+      .errors = "ShapeError if the shapes differ, ValueError if the list is empty"};
   static constexpr bool kVariadic = true;
   Dim shape(const ext::Shapes& in) const { return same_shape(in); }
   void forward(ext::Call& call) const { sum_arguments(call, part_of(call)); }

@@ -2,11 +2,11 @@
 
 // Scaled dot-product attention in one node: scores, softmax over the keys, and weighted sums.
 //
-// Of each example there are as many products as heads. With several heads the rows of q, k and v
-// are laid into scratch memory head by head, so that the heads of all examples are examples of
-// one product. Scores have a column per query: a rule over rows turns each into probabilities,
-// which are saved for backward. A key beyond the length, or after the query, has probability 0;
-// where no key is left the result is 0.
+// Each example has one product per head. With several heads the rows of q, k and v are laid into
+// scratch memory head by head, so that the heads of all examples are examples of one product.
+// Scores have a column per query: a rule over rows turns each into probabilities, which are saved
+// for backward. A key beyond the length, or after the query, has probability 0; if no key is left
+// the result is 0.
 
 #include <algorithm>
 #include <array>
@@ -79,7 +79,8 @@ class Heads {
         apart_({head_[0], head_[1], heads}),
         most_(most) {}
 
-  /// To be read: with several heads `examples` times as many, else as many as x has.
+  /// For reading. With several heads the result has `examples` * heads examples, else the examples
+  /// of x.
   ext::Operand read(const ext::Operand& x, std::int64_t examples) {
     if (heads() == 1) {
       return seen_as(x, head_);
@@ -144,13 +145,13 @@ struct Attend {
                 "i (causal: i <= j)",
       .summary =
           "Scaled dot-product attention: q has a column for each query, k and v one for each key. "
-          "With several heads the rows of q, k and v are cut into as many equal pieces, each of "
-          "which attends by itself. A query that no key is left for gets 0.",
+          "With several heads the rows of q, k and v are cut into equal pieces, one per head, and "
+          "each piece attends by itself. A query without keys gets 0.",
       .shapes = "{d,m}, {d,n}, {e,n} -> {e,m}; {d}, {d,n}, {e,n} -> {e}",
       .errors =
           kToLengths
               ? "ShapeError for other shapes, or where heads is 0 or divides d or e not; more than "
-                "2^24 keys or queries; IndexError where a length is above n"
+                "2^24 keys or queries; IndexError if a length is above n"
               : "ShapeError for other shapes, or where heads is 0 or divides d or e not; more than "
                 "2^24 keys or queries",
       .source = "Vaswani et al., 2017",
@@ -313,7 +314,7 @@ struct Attend {
     return to.add(Choose{}, mask, to.add(Softmax{}, masked), to.constant({1}, 0.0));
   }
   static constexpr double kLeastScore = -1e30;
-  /// Not 0 where key i counts for query j: both are numbered from 1, by running sums.
+  /// Not 0 if key i counts for query j: both are numbered from 1, by running sums.
   Node counting_keys(auto& to, const Dim& scores) const {
     const Node i = to.add(CumSum{0}, to.constant(Dim({scores[0], 1}), 1.0));
     const Node j = to.add(CumSum{1}, to.constant(Dim({1, scores[1]}), 1.0));
@@ -354,7 +355,7 @@ struct Attend {
       ones.fill(call.kernels, 1.0);
       call.kernels.scan(0, ext::ScanFrom::kStart, ones, to);
     }
-    /// `lengths`: absent where all keys count.
+    /// `lengths`: absent if all keys count.
     void softmax(const ext::Call& of, Operands in, const ext::Operand& out,
                  const ext::Operand& lengths, const ext::Operand& all_keys) const {
       const MaskedSoftmax rule{scale};
@@ -393,7 +394,7 @@ struct Attend {
     ext::Block block_;
     Dim head_;
   };
-  /// The lengths of the examples, part after part; absent where there are none.
+  /// The lengths of the examples, part after part; absent if there are none.
   class Lengths {
    public:
     explicit Lengths(const ext::Call& call) : all_(call.indices) {}

@@ -1,12 +1,14 @@
 #pragma once
 
 // Sequences as chains: the linear-chain conditional random field, and connectionist temporal
-// classification (CTC). Both ask Kernels::chain; what they are chains of is said here.
+// classification (CTC). Both call Kernels::chain; this header defines the states and steps of their
+// chains.
 //
 // The functions of the CRF have their arguments in common: emissions {tags,steps}, transitions
-// {tags,tags} with element (i, j) for the step from tag j to tag i, and what may be absent: start
-// and end {tags}, and the lengths of padded sequences, one number per example. In C++ and Python
-// lengths and labels are lists, from which dynet/expr/chains.h makes arguments and payload.
+// {tags,tags} with element (i, j) for the step from tag j to tag i, and arguments that may be
+// absent: start and end {tags}, and the lengths of padded sequences, one number per example. In C++
+// and Python lengths and labels are lists, from which dynet/expr/chains.h makes arguments and
+// payload.
 
 #include <array>
 #include <cstdint>
@@ -25,8 +27,8 @@ namespace dynet::ops {
 // ---- steps
 // ---------------------------------------------------------------------------------------
 
-/// Where paths through the 2 * most + 1 states of CTC start and end: 0 at the first two states, and
-/// at those of the last label and of the blank after it; -inf elsewhere.
+/// Starts and ends of paths through the 2 * most + 1 states of CTC: 0 at the first two states, at
+/// the last label and at the blank after it; -inf elsewhere.
 struct CtcEnds {
   float most;
   static constexpr ext::Info kInfo{.name = "ctc_ends", .args = {"x", "count"}, .attrs = {"most"}};
@@ -47,8 +49,8 @@ struct CtcEnds {
   static std::vector<ext::Example<CtcEnds>> examples() { return {{{3.0F}, {{7}, {1}}, 0.1, 0.9}}; }
 };
 
-/// 0 where two labels differ, else -inf: whether a path may go from one to the other without a
-/// blank between them.
+/// 0 if two labels differ, else -inf: whether a path may go from one to the other without a blank
+/// between them.
 struct CtcSkips {
   static constexpr ext::Info kInfo{.name = "ctc_skips", .args = {"label", "before"}};
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements};
@@ -78,9 +80,9 @@ inline constexpr std::array kChainRoles{ext::Role::kStacked, ext::Role::kEither,
                                         ext::Role::kEither, ext::Role::kStacked};
 inline constexpr std::array kChainOptional{0, 0, 1, 1, 2};
 inline constexpr std::string_view kChainErrors =
-    "ShapeError unless emissions are {tags,steps} with a tag and a step at least, transitions "
+    "ShapeError unless emissions are {tags,steps} with at least one tag and one step, transitions "
     "{tags,tags}, start and end both {tags} or both absent, and for lengths beside more than 2^24 "
-    "steps; ValueError for another number of lengths than examples, IndexError where one is 0 or "
+    "steps; ValueError for another number of lengths than examples, IndexError if a length is 0 or "
     "more than the steps";
 
 /// Checks the arguments of a CRF, and returns the shape of its emissions.
@@ -113,7 +115,7 @@ inline ext::Chain crf_of(const ext::Call& call, ext::Paths paths) {
   c.lengths = call.in[4];
   return c;
 }
-/// With what backward adds to.
+/// The chain with the gradients to which backward adds.
 inline ext::Chain crf_gradient(const ext::Call& call, ext::Paths paths) {
   ext::Chain c = crf_of(call, paths);
   c.d_emissions = call.d_in[0];
@@ -148,9 +150,9 @@ struct CrfLogPartition {
           "transitions[t_k,t_(k-1)] + end[t_last]))",
       .summary =
           "Logarithm of the partition function of a linear-chain CRF. The gradients are the "
-          "marginals: how probable each tag is at each step, and each pair of tags. -inf, without "
-          "a gradient, where all sequences have a score of -inf. Sentences of equal length, or "
-          "padded to one, merge.",
+          "marginals: how probable each tag is at each step, and each pair of tags. The result is "
+          "-inf, without a gradient, if all sequences have a score of -inf. Sentences of equal "
+          "length, or padded to one, merge.",
       .shapes = "{tags,steps}, {tags,tags}, {tags}, {tags}, {1} -> {1}",
       .errors = kChainErrors,
       .source = "Lafferty et al., 2001",
@@ -194,14 +196,15 @@ struct CrfScore {
       .formula =
           "y = start[t_0] + sum_k emissions[t_k,k] + sum_k transitions[t_k,t_(k-1)] + end[t_last]",
       .summary =
-          "Score of a sequence of tags t in a linear-chain CRF. Its log-likelihood is this less "
-          "crf_log_partition. Where there are fewer tags than steps, the first steps count.",
+          "Score of a sequence of tags t in a linear-chain CRF. The log-likelihood of the sequence "
+          "is its score minus crf_log_partition. If there are fewer tags than steps, the first "
+          "steps count.",
       .shapes = "{tags,steps}, {tags,tags}, {tags}, {tags}, {1} -> {1}",
       .errors =
-          "ShapeError unless emissions are {tags,steps} with a tag and a step at least, "
-          "transitions {tags,tags}, start and end both {tags} or both absent, and where there "
-          "are more tags than steps; ValueError for an empty sequence or another number of "
-          "sequences than examples, IndexError for a tag that there is not",
+          "ShapeError unless emissions are {tags,steps} with at least one tag and one step, "
+          "transitions {tags,tags}, start and end both {tags} or both absent, and if there are "
+          "more tags than steps; ValueError for an empty sequence or another number of sequences "
+          "than examples, IndexError for a tag that does not exist",
       .source = "Lafferty et al., 2001",
       .cpp = "-",
       .python = "-"};
@@ -250,9 +253,9 @@ struct CrfViterbi {
           "transitions[t_k,t_(k-1)] + end[t_last] is the largest; y = that score",
       .summary =
           "The best sequence of tags of a linear-chain CRF, as numbers through which no gradient "
-          "flows, and its score, whose gradient is that of crf_score. Of equally good sequences "
-          "the one with the first tag at the last step, then at the last but one, ...; NaN counts "
-          "as the largest. At steps after the end of a sequence the tag is 0.",
+          "flows, and its score, with the gradient of crf_score. Of equally good sequences the "
+          "result has the first tag at the last step, then at the step before, and so on; NaN "
+          "counts as the largest. At steps after the end of a sequence the tag is 0.",
       .shapes = "{tags,steps}, {tags,tags}, {tags}, {tags}, {1} -> {steps}, {1}",
       .errors = kChainErrors,
       .source = "Viterbi, 1967",
@@ -329,17 +332,17 @@ struct CtcLoss {
           "the labels once neighbours that are equal became one and blanks were left out)",
       .summary =
           "Loss of connectionist temporal classification: -ln of the probability of a sequence of "
-          "labels that is shorter than that of the steps. Takes log-probabilities, so "
-          "log_softmax(x) of plain scores x. Infinite, without a gradient, where there are too "
-          "few steps for the labels (each needs one, and equal neighbours a blank between them). "
-          "An empty list of labels means blanks at all steps. Nodes merge that have equal numbers "
-          "of steps and of labels, or are padded to them.",
+          "labels, which is shorter than the sequence of steps. Takes log-probabilities: "
+          "log_softmax(x) of plain scores x. The loss is infinite, without a gradient, if there "
+          "are too few steps for the labels (each label needs a step, and equal neighbours a blank "
+          "between them). An empty list of labels means blanks at all steps. Nodes merge that have "
+          "equal numbers of steps and of labels, or are padded to them.",
       .shapes = "{classes,steps}, {1}, {1} -> {1}",
       .errors =
-          "ShapeError unless log_probs are {classes,steps} with a class, 2^24 at most, and a step "
-          "at least, beside lengths 2^24 at most, and blank is a class; ValueError where a label "
-          "is the blank, or for another number of lists than examples, IndexError for a label that "
-          "is no class and where a length is 0 or more than the steps",
+          "ShapeError unless log_probs are {classes,steps} with at least one class and one step, "
+          "at most 2^24 classes and, beside lengths, 2^24 steps, and blank is a class; ValueError "
+          "if a label is the blank, or for another number of lists than examples, IndexError for a "
+          "label that is no class and if a length is 0 or more than the steps",
       .source = "Graves et al., 2006",
       .cpp = "-",
       .python = "-"};
@@ -428,7 +431,7 @@ struct CtcLoss {
  private:
   [[nodiscard]] unsigned states() const { return 2 * count + 1; }
 
-  /// From log-probabilities to what the states emit: the labels at the odd ones, blanks between.
+  /// From log-probabilities to emissions of the states: labels at the odd states, blanks between.
   [[nodiscard]] ext::Move of_labels(const Dim& x, const ext::Operand& labels) const {
     ext::Move m = of_blanks(x);
     m.box.d[0] = count;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What several families of operations need: shape checks and walks over operands. Part of no
+// Helpers of several families of operations: shape checks and walks over operands. Part of no
 // contract; an operation from outside the tree may use it or not.
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace dynet::ops {
 
-/// Shape of an elementwise result where all arguments may broadcast: each dimension equal, or 1 (or
+/// Shape of an elementwise result if all arguments may broadcast: each dimension equal, or 1 (or
 /// missing) in some of them.
 inline Dim broadcast_shape(const ext::Shapes& in) {
   Dim r = in[0];

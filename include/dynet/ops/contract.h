@@ -3,7 +3,7 @@
 // Products of tensors of more than two dimensions.
 //
 // Both are products of matrices: operands are seen in another shape, as their numbers lie one after
-// the other, and copied only where one matrix stands for several.
+// the other, and copied only if one matrix stands for several.
 
 #include <algorithm>
 #include <array>
@@ -21,8 +21,8 @@ struct Contract3d1d {
       .args = {"x", "y", "b"},
       .formula = "z_ij = sum_k x_ijk y_k + b_ij",
       .summary =
-          "Contracts the last dimension of x with a vector, and adds a bias where there is "
-          "one. x may be a weight.",
+          "Contracts the last dimension of x with a vector, and adds the bias if there is one. x "
+          "may be a weight.",
       .shapes = "{i,j,k}, {k}, {i,j} -> {i,j}",
       .errors = "ShapeError for other shapes"};
   static constexpr std::array kRoles{ext::Role::kEither, ext::Role::kEither, ext::Role::kEither};
@@ -98,7 +98,7 @@ struct BatchMatmul {
           "column.",
       .shapes = "{m,k,..}, {k,n,..} -> {m,n,..}; {m,k}, {k} -> {m}",
       .errors =
-          "ShapeError where the columns of x are not the rows of y, or a dimension after the "
+          "ShapeError if the columns of x are not the rows of y, or a dimension after the "
           "second differs and is not 1, or is 0"};
   static constexpr std::array kRoles{ext::Role::kEither, ext::Role::kEither};
   Dim shape(const ext::Shapes& in) const {
@@ -230,12 +230,12 @@ struct BatchMatmul {
           most_(is_repeated(call, operands) ? 1 : call.examples),
           parts_(call, operands, most_, true) {}
     bool next() { return parts_.next(); }
-    /// Operand i, to be read or written, which has as many matrices as the result.
+    /// Operand i, to be read or written, with one matrix for each matrix of the result.
     ext::Operand all(std::size_t i, const Dim& matrix) {
       return view(i, parts_[i].blocks->data, parts_[i].examples * count(i), matrix,
                   parts_[i].blocks->fresh);
     }
-    /// Operand i, to be read, repeated where it has fewer matrices than the result.
+    /// Operand i, to be read, repeated if it has fewer matrices than the result.
     ext::Operand read(std::size_t i, const Dim& matrix) {
       if (has_all(i)) {
         return all(i, matrix);
@@ -245,7 +245,7 @@ struct BatchMatmul {
       call_.kernels.move(repeat(parts_[i].dim, copies.dim), parts_[i], copies);
       return view(i, memory(i, matrix), parts_.examples() * lay_.z, matrix, true);
     }
-    /// Calls f(operand) for a gradient, which is summed where it has fewer matrices.
+    /// Calls f(operand) for a gradient, which is summed if it has fewer matrices.
     void write(std::size_t i, const Dim& matrix, auto f) {
       if (has_all(i)) {
         f(all(i, matrix));
@@ -258,7 +258,7 @@ struct BatchMatmul {
     }
 
    private:
-    /// One example stands for several, and its matrices for those of each.
+    /// One example stands for several, and its matrices for the matrices of each.
     static bool is_repeated(const ext::Call& call, const std::array<ext::Operand, 5>& operands) {
       return call.examples > 1 &&
              std::any_of(operands.begin(), operands.end(),
@@ -276,7 +276,7 @@ struct BatchMatmul {
       blocks_[i] = {data, matrices, fresh};
       return {.dim = dim, .examples = matrices, .blocks = &blocks_[i], .block_count = 1};
     }
-    /// Room for as many matrices as the result has.
+    /// Room for one matrix for each matrix of the result.
     void* memory(std::size_t i, const Dim& matrix) {
       if (memory_[i] == nullptr) {
         memory_[i] = call_.scratch(matrix.example_elements() * lay_.z * most_ *

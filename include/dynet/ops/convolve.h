@@ -4,7 +4,7 @@
 //
 // The windows of an example are laid into scratch memory as a matrix, one move for each place of a
 // window, and then there is one product, or one maximum along a row. The gradient goes the same way
-// back; its moves add, as places in several windows get the sum of what each says.
+// back; its moves add, as a place in several windows gets the sum of their gradients.
 
 #include <algorithm>
 #include <array>
@@ -26,8 +26,8 @@ namespace dynet::ops {
 struct WindowAxis {
   std::int64_t in, size, stride, pad, out;
 
-  /// All windows that lie inside, or (not `is_valid`) those that cover everything, with as much
-  /// room before as after, and one more after.
+  /// All windows that lie inside, or (not `is_valid`) windows that cover everything, with equal
+  /// room before and after, or one more after.
   static WindowAxis of(std::int64_t in, std::int64_t size, std::int64_t stride, bool is_valid) {
     if (is_valid) {
       return {in, size, stride, 0, (in - size + stride) / stride};
@@ -68,7 +68,7 @@ struct Windows {
     return some;
   }
   /// Place (r, c) of every window: from the example, element (i, j) of channel q goes to
-  /// `at + i + rows.out * j + channel_step * q`, where (i, j) is the window.
+  /// `at + i + rows.out * j + channel_step * q` for window (i, j).
   [[nodiscard]] ext::Move place(std::int64_t r, std::int64_t c, std::int64_t channel_step,
                                 std::int64_t at) const {
     const std::int64_t i = rows.first(r);
@@ -119,15 +119,15 @@ struct Conv2d {
           "y[i, j, o] = b[o] + sum_rcq x[i stride[0] + r - p0, j stride[1] + c - p1, q] "
           "f[r, c, q, o], zero outside",
       .summary =
-          "Correlation of an image of several channels with filters, plus a bias where there is "
+          "Correlation of an image of several channels with filters, plus the bias if there is "
           "one. Valid: windows lie inside. Else the result has a place for each stride, and half "
           "of the room that windows need more, rounded down, is before the image: p0, p1.",
       .shapes =
           "{h,w,ci} or {h,w}, {fh,fw,ci,co}, {co} -> {(h - fh) / stride[0] + 1, .., co}, or not "
           "valid {h / stride[0], .., co} rounded up",
       .errors =
-          "ShapeError for other shapes, a filter larger than the image where windows must lie "
-          "inside, or a stride that is not two numbers above 0",
+          "ShapeError for other shapes, a filter larger than the image if windows must lie inside, "
+          "or a stride that is not two numbers above 0",
       .cpp = "-",
       .python = "-"};
   static constexpr std::array kRoles{ext::Role::kStacked, ext::Role::kEither, ext::Role::kEither};
@@ -159,7 +159,7 @@ struct Conv2d {
     }
     ScratchOperand scratch(call, lay.matrix, lay.most);
     Parts<4> parts(call, {call.in[0], call.in[1], call.in[2], call.out[0]}, lay.most);
-    clear(call.kernels, lay.w, scratch);  // what no window covers stays so
+    clear(call.kernels, lay.w, scratch);  // elements that no window covers stay 0
     while (parts.next()) {
       const ext::Operand& x = scratch.first(parts[0].examples);
       spread(call.kernels, lay.w, parts[0], x);
@@ -250,7 +250,8 @@ struct Conv2d {
       result = {count, f[3]};
       most = std::min(call.examples, examples_at_once(call.kernels, matrix.example_elements()));
     }
-    /// Whether the windows of one example do not stay in a cache, but those of some columns do.
+    /// Whether the windows of some columns stay in a cache, and the windows of a whole example do
+    /// not.
     [[nodiscard]] bool is_large(const ext::Kernels& k) const {
       return matrix.example_elements() * ext::bytes_of(k.number()) > kScratchBytes &&
              columns(k) < w.cols.out;
@@ -271,7 +272,7 @@ struct Conv2d {
       return repeats ? m : reversed(m);
     }
   };
-  /// Writes the bias, where there is one. Returns how the products then are written.
+  /// Writes the bias, if there is one. Returns how the products are then to be written.
   static ext::Write start(const ext::Kernels& k, const Lay& lay, const ext::Operand& bias,
                           const ext::Operand& out) {
     if (bias.absent()) {
@@ -326,16 +327,16 @@ struct MaxPooling2d {
       .attrs = {"ksize", "stride", "is_valid"},
       .formula = "y[i, j, q] = max_rc x[i stride[0] + r - p0, j stride[1] + c - p1, q]",
       .summary =
-          "The largest element of each window, in each channel. Windows are of ksize elements and "
-          "lie as those of conv2d; what is outside counts as -inf. The gradient goes to the first "
-          "of equal ones, going through the columns of a row first.",
+          "The largest element of each window, in each channel. Windows have ksize elements and "
+          "lie as in conv2d; elements outside count as -inf. Of equal elements the first gets the "
+          "gradient, row by row.",
       .shapes =
           "{h,w,c} or {h,w} -> {(h - ksize[0]) / stride[0] + 1, .., c}, or not valid "
           "{h / stride[0], .., c} rounded up",
       .errors =
-          "ShapeError for other shapes, windows larger than x where they must lie inside, more "
-          "than 2^24 elements in one, or a ksize or stride that is not two numbers above 0"};
-  static constexpr unsigned kSaved = 1;  // where it is in the window
+          "ShapeError for other shapes, windows larger than x if they must lie inside, or of more "
+          "than 2^24 elements, or a ksize or stride that is not two numbers above 0"};
+  static constexpr unsigned kSaved = 1;  // its place in the window
   static constexpr bool kPartialGradient = true;
   Dim shape(const ext::Shapes& in) const {
     check_window(in, ksize, "ksize");
@@ -385,7 +386,7 @@ struct MaxPooling2d {
       const ext::Operand& places = scratch.first(parts.examples());
       ext::Call largest(call.kernels, call.memory);
       largest.examples = parts.examples();
-      largest.in = {&places, 1};  // for its shape: the rule looks at where the largest is
+      largest.in = {&places, 1};  // for its shape: the rule reads the place of the largest
       largest.out = {&parts[1], 1};
       largest.saved = {&parts[2], 1};
       largest.d_out = {&parts[3], 1};
@@ -411,7 +412,7 @@ struct MaxPooling2d {
     return {WindowAxis::of(x[0], ksize[0], stride[0], is_valid).trimmed(),
             WindowAxis::of(x[1], ksize[1], stride[1], is_valid).trimmed(), x[2]};
   }
-  /// {rows, cols, channels, places of a window}, those of a row one after the other.
+  /// {rows, cols, channels, places of a window}, the places of a row one after the other.
   struct Lay {
     Windows w;
     Dim spread;

@@ -28,9 +28,9 @@ struct L1Distance {
       .name = "l1_distance",
       .args = {"x", "y"},
       .formula = "z = sum_i |x_i - y_i|",
-      .summary = "Sum of the absolute differences. Where they are 0 the gradient is 0.",
+      .summary = "Sum of the absolute differences. The gradient of a difference of 0 is 0.",
       .shapes = "two equal shapes, or two vectors of equal length -> {1}",
-      .errors = "ShapeError where the shapes differ"};
+      .errors = "ShapeError if the shapes differ"};
   static constexpr bool kSummed = true;
   Dim shape(const ext::Shapes& in) const { return distance_shape(in); }
   DYNET_DEVICE_FN auto value(auto x, auto y) const {
@@ -56,7 +56,7 @@ struct HuberDistance {
       .formula = "z = sum_i L(x_i - y_i), L(e) = |e| < c ? e^2 / 2 : c * |e| - c^2 / 2",
       .summary = "Huber's distance: squares of small differences, and large ones as they are.",
       .shapes = "two equal shapes, or two vectors of equal length -> {1}",
-      .errors = "ShapeError where the shapes differ, ValueError where c is negative",
+      .errors = "ShapeError if the shapes differ, ValueError if c is negative",
       .source = "Huber, 1964"};
   static constexpr bool kSummed = true;
   Dim shape(const ext::Shapes& in) const {
@@ -92,7 +92,7 @@ struct CosineSimilarity {
       .formula = "z = sum_i x_i * y_i / (max(|x|, 1e-8) * max(|y|, 1e-8)), |.| Euclidean norms",
       .summary = "Cosine of the angle between two tensors, as vectors of all their elements.",
       .shapes = "two equal shapes, or two vectors of equal length -> {1}",
-      .errors = "ShapeError where the shapes differ"};
+      .errors = "ShapeError if the shapes differ"};
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements};
   static constexpr unsigned kSaved = 2;  // the norms, or 1e-8
   Dim shape(const ext::Shapes& in) const { return distance_shape(in); }

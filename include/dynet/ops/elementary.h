@@ -178,8 +178,8 @@ struct LogGamma {
   }
 };
 
-/// The slope of x to the power of y: y x^(y-1), and 0 where y is 0, for x = 0 too, where 1 is taken
-/// for x. Nothing else is changed there, so that the slope of the slope is that of the formula.
+/// The slope of x to the power of y: y x^(y-1), and 0 if y is 0, also for x = 0, which 1 replaces.
+/// Nothing else is changed there, so that the slope of the slope follows from the formula.
 DYNET_DEVICE_FN auto slope_of_base(auto x, auto y) {
   using rule::pow, rule::select;
   const auto of_zeros = select(y == 0.0, select(x == 0.0, 1.0, 0.0), 0.0);
@@ -192,8 +192,8 @@ struct Pow {
       .args = {"x", "y"},
       .formula = "z = x^y",
       .summary =
-          "Each element of x to the power of the one element y: NaN where x < 0 and y is no whole "
-          "number. The gradient of y is NaN where an element of x is below 0, or is 0.",
+          "Each element of x to the power of the one element y: NaN if x < 0 and y is no whole "
+          "number. The gradient of y is NaN if an element of x is 0 or below.",
       .shapes = "any, {1} -> the first",
       .errors = "ShapeError unless y has one element"};
   Dim shape(const ext::Shapes& in) const {
@@ -226,7 +226,7 @@ struct PowScalar {
       .args = {"x"},
       .payload = "a",
       .formula = "y = x^a",
-      .summary = "Each element to the power of a number: NaN where x < 0 and a is no whole number.",
+      .summary = "Each element to the power of a number: NaN if x < 0 and a is no whole number.",
       .shapes = "any -> the same",
       .cpp = "pow",
       .python = "__pow__"};
@@ -255,7 +255,7 @@ struct Clip {
       .attrs = {"lo", "hi"},
       .formula = "y = min(max(x, lo), hi)",
       .summary =
-          "The nearest number from lo to hi, elementwise; NaN stays NaN. The gradient of what lies "
+          "The nearest number from lo to hi, elementwise; NaN stays NaN. The gradient of elements "
           "outside is 0.",
       .shapes = "any -> the same",
       .errors = "ValueError unless lo <= hi"};
@@ -284,10 +284,10 @@ struct Choose {
       .args = {"cond", "x", "y"},
       .formula = "z = cond != 0 ? x : y",
       .summary =
-          "Elements of x where cond is not 0, else of y. All three broadcast: a dimension of 1, or "
-          "a missing one, is repeated. No gradient flows to cond.",
+          "Elements of x at the places where cond is not 0, elements of y elsewhere. All three "
+          "broadcast: a dimension of 1, or a missing one, is repeated. No gradient flows to cond.",
       .shapes = "cond, x, y with each dimension equal or 1 -> the largest of each",
-      .errors = "ShapeError where a dimension differs and neither is 1"};
+      .errors = "ShapeError if a dimension differs and neither is 1"};
   static constexpr std::array kParts{1, 1, 1};
   static constexpr std::array kOutParts{1};
   Dim shape(const ext::Shapes& in) const { return broadcast_shape(in); }
@@ -378,7 +378,7 @@ struct Argmax {
       .name = "argmax",
       .args = {"x"},
       .attrs = {"gradient_mode"},
-      .formula = "y_i = 1 where x_i is the first of the largest elements, else 0",
+      .formula = "y_i = 1 if x_i is the first of the largest elements, else 0",
       .summary =
           "The largest element's place, as a vector with a 1 there; NaN counts as the largest "
           "number. The gradient is 0 "

@@ -19,7 +19,7 @@ struct Input {
                                        "Numbers of the program, column by column, the examples of "
                                        "a batch one after the other.",
                                    .shapes = "-> dim",
-                                   .errors = "ValueError where data has fewer elements than dim",
+                                   .errors = "ValueError if data has fewer elements than dim",
                                    .cpp = "-",
                                    .python = "-"};
   static constexpr ext::Payload kPayload = ext::Payload::kValues;
@@ -58,7 +58,7 @@ struct Parameter {
   static std::vector<ext::Example<Parameter>> examples() { return {{{{4, 3}, true}, {}}}; }
 };
 
-/// One row of a table an index. `dim` is that of one row.
+/// One row of a table for each index. `dim` is the shape of one row.
 struct Lookup {
   Dim dim;
   bool trainable = true;
@@ -72,7 +72,7 @@ struct Lookup {
           "A row of a lookup table; with several indices a batch of "
           "rows.",
       .shapes = "-> dim x number of indices",
-      .errors = "IndexError where an index is not below the number of rows",
+      .errors = "IndexError if an index is not below the number of rows",
       .cpp = "-",
       .python = "-"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;

@@ -2,7 +2,7 @@
 
 // Products of matrices, inner products and norms.
 //
-// The left operand of a product is where weights stand: its gradient goes through
+// Weights stand on the left of a product: the gradient of the left operand goes through
 // ext::weight_gradient, which may leave the product for the end of the backward pass.
 
 #include <array>
@@ -19,8 +19,7 @@ struct MatMul {
       .summary = "Matrix product. A vector on the left counts as one column.",
       .shapes = "{m,k}, {k,n} -> {m,n}; {m,k}, {k} -> {m}",
       .errors =
-          "ShapeError for more than two dimensions, or where the columns of x are not the rows "
-          "of y",
+          "ShapeError for more than two dimensions, or if the columns of x are not the rows of y",
       .cpp = "operator*",
       .python = "__mul__"};
   static constexpr std::array kRoles{ext::Role::kEither, ext::Role::kEither};
@@ -68,7 +67,7 @@ struct AffineTransform {
           "Sum of products plus a bias, given as the list b, w1, x1, w2, x2, ... A bias of "
           "one column is repeated over the columns and the batch. With one argument the result is "
           "its value.",
-      .shapes = "{m} or {m,n}, {m,k}, {k,n}, ... -> {m,n}, or {m} where n is 1",
+      .shapes = "{m} or {m,n}, {m,k}, {k,n}, ... -> {m,n}, or {m} if n is 1",
       .errors = "ShapeError for an even number of arguments, or shapes that do not fit"};
   static constexpr bool kVariadic = true;
   static constexpr std::array kRoles{ext::Role::kEither};
@@ -246,7 +245,7 @@ struct DotProduct {
                                    .formula = "z = sum_i x_i * y_i",
                                    .summary = "Sum of the products of the elements.",
                                    .shapes = "two equal shapes -> {1}",
-                                   .errors = "ShapeError where the shapes differ"};
+                                   .errors = "ShapeError if the shapes differ"};
   static constexpr bool kSummed = true;
   Dim shape(const ext::Shapes& in) const {
     same_shape(in);
@@ -285,7 +284,7 @@ struct SquaredDistance {
       .formula = "z = sum_i (x_i - y_i)^2",
       .summary = "Squared Euclidean distance.",
       .shapes = "two equal shapes, or two vectors of equal length -> {1}",
-      .errors = "ShapeError where the shapes differ"};
+      .errors = "ShapeError if the shapes differ"};
   static constexpr bool kSummed = true;
   Dim shape(const ext::Shapes& in) const {
     const bool vectors =

@@ -33,7 +33,7 @@ struct Softmax {
           "Softmax along dimension d: by default of each column. Shifted by the maximum, so "
           "that it does not overflow.",
       .shapes = "any -> the same",
-      .errors = "ShapeError where x has no dimension d"};
+      .errors = "ShapeError if x has no dimension d"};
   static constexpr std::array kAlong{rule::Along::kElements};
   Dim shape(const ext::Shapes& in) const {
     check_axis(in, d);
@@ -64,7 +64,7 @@ struct LogSoftmax {
       .formula = "y_i = x_i - ln(sum_j exp(x_j)), j along dimension d",
       .summary = "Logarithm of the softmax along dimension d: by default of each column.",
       .shapes = "any -> the same",
-      .errors = "ShapeError where x has no dimension d"};
+      .errors = "ShapeError if x has no dimension d"};
   static constexpr std::array kAlong{rule::Along::kElements};
   Dim shape(const ext::Shapes& in) const {
     check_axis(in, d);
@@ -98,8 +98,8 @@ struct PickNegLogSoftmax {
           "per example.",
       .shapes = "{n} -> {1}",
       .errors =
-          "ShapeError unless x is a vector of at most 2^24 elements, ValueError where a batch is "
-          "given one class, IndexError where v is not below n",
+          "ShapeError unless x is a vector of at most 2^24 elements, ValueError if a batch is "
+          "given one class, IndexError if v is not below n",
       .python_batch = "pickneglogsoftmax_batch"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
   static constexpr unsigned kSaved = 2;  // shift_and_sum
@@ -137,15 +137,15 @@ struct BinaryLogLoss {
       .args = {"x", "y"},
       .formula = "z = -sum_i (y_i ln(x_i) + (1 - y_i) ln(1 - x_i))",
       .summary =
-          "Binary cross entropy of the predictions x and the targets y. Where y is 0 or 1 only "
-          "the term that counts is computed. ln(0) is taken as ln(1.17549435e-38); with a "
-          "target in between, x of exactly 0 or 1 costs -ln(1.17549435e-38).",
+          "Binary cross entropy of the predictions x and the targets y. If y is 0 or 1, only the "
+          "term that counts is computed. ln(0) is taken as ln(1.17549435e-38); with a target in "
+          "between, x of exactly 0 or 1 costs -ln(1.17549435e-38).",
       .shapes = "two equal shapes -> {1}",
-      .errors = "ShapeError where the shapes differ"};
+      .errors = "ShapeError if the shapes differ"};
   static constexpr bool kSummed = true;
   static constexpr double kTiny = 1.17549435e-38;       // smallest normal float
   static constexpr double kLogTiny = -87.336544750553;  // its logarithm
-  static constexpr double kLeastRest = 1e-7;            // what dx is divided by at least
+  static constexpr double kLeastRest = 1e-7;            // the least divisor of dx
 
   Dim shape(const ext::Shapes& in) const {
     same_shape(in);
@@ -159,15 +159,15 @@ struct BinaryLogLoss {
         select(x == 0.0, kLogTiny, select(x == 1.0, kLogTiny, y * of_one + (1.0 - y) * of_zero));
     return -select(y == 1.0, of_one, select(y == 0.0, of_zero, mixed));
   }
-  /// For the target this is the true derivative, ln(1 - x) - ln(x); 2.1 has none that means
-  /// anything. Guards are what is added where x is 0 or 1, and not another formula, so that the
-  /// slope of a slope is that of the formula there, too.
+  /// The slope of the target is the true derivative, ln(1 - x) - ln(x); 2.1 has no meaningful one.
+  /// If x is 0 or 1, a guard is added to x or 1 - x, whichever is 0, so that the slope of a slope
+  /// follows from this formula there, too.
   DYNET_DEVICE_FN auto slopes(auto x, auto y, auto /*z*/) const {
     using rule::log, rule::select;
     const auto p = x + select(x == 0.0, kTiny, 0.0);
     const auto rest = 1.0 - x;
     const auto dx = (1.0 - y) / (rest + select(rest == 0.0, kLeastRest, 0.0)) - y / p;
-    // 0 where x is the target, as it is between 0 and 1 by itself.
+    // 0 if x is the target; between 0 and 1 the formula gives 0 by itself.
     const auto of_corner = select(x == 0.0, -1.0, select(x == 1.0, 1.0, 0.0));
     return rule::each(dx + select(x == y, of_corner, 0.0),
                       log(rest + select(rest == 0.0, kTiny, 0.0)) - log(p));

@@ -42,8 +42,8 @@ struct Hinge {
           "takes one class per example.",
       .shapes = "{n} -> {1}",
       .errors =
-          "ShapeError unless x is a vector of at most 2^24 elements, ValueError where m is "
-          "negative or a batch is given one class, IndexError where v is not below n",
+          "ShapeError unless x is a vector of at most 2^24 elements, ValueError if m is "
+          "negative or a batch is given one class, IndexError if v is not below n",
       .python_batch = "hinge_batch"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
   static constexpr std::array kAlong{rule::Along::kElements};
@@ -93,8 +93,8 @@ struct HingeDim {
           "for all examples, or a list each.",
       .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...",
       .errors =
-          "ShapeError where x has no dimension d, more than 2^24 elements along it or another "
-          "number of columns than indices, ValueError where m is negative, IndexError where an "
+          "ShapeError if x has no dimension d, more than 2^24 elements along it or another "
+          "number of columns than indices, ValueError if m is negative, IndexError if an "
           "index is too large",
       .cpp = "-",
       .python = "-"};
@@ -147,7 +147,7 @@ struct PairwiseRankLoss {
       .formula = "z = max(0, m - x + y)",
       .summary = "How much each score x misses a margin m above its rival y.",
       .shapes = "two equal shapes of one row, {1,n} or {1} -> the same",
-      .errors = "ShapeError where the shapes differ or have several rows"};
+      .errors = "ShapeError if the shapes differ or have several rows"};
   Dim shape(const ext::Shapes& in) const {
     if (in[0].rows() != 1) {
       in.fail("one row");
@@ -211,7 +211,7 @@ struct PoissonLoss {
 /// Stands for "no class is ignored".
 inline constexpr unsigned kNoClass = std::numeric_limits<unsigned>::max();
 
-/// What both forms of cross entropy have in common.
+/// A check of both forms of cross entropy.
 inline void check_smoothing(const ext::Shapes& in, float smoothing) {
   if (!(smoothing >= 0.0F && smoothing <= 1.0F)) {
     in.fail_value("label_smoothing from 0 to 1, not " +
@@ -240,13 +240,13 @@ struct CrossEntropy {
       .formula = "y = v == ignored ? 0 : -sum_j q_j ln softmax(x)_j, q_j = s/n, and q_v = 1-s+s/n",
       .summary =
           "Cross entropy of class v, of which the share s = label_smoothing is spread over all "
-          "classes, under the softmax of x. A batch takes one class per example. Where v is the "
+          "classes, under the softmax of x. A batch takes one class per example. If v is the "
           "ignored class, which may be n, loss and gradient are 0; by default no class is ignored.",
       .shapes = "{n} -> {1}",
       .errors =
           "ShapeError unless x is a vector of at most 2^24 elements, ValueError unless 0 <= "
-          "label_smoothing <= 1 and where a batch is given one class, IndexError where v is "
-          "neither below n nor, as the ignored class, n",
+          "label_smoothing <= 1 and if a batch is given one class, IndexError if v is neither "
+          "below n nor, as the ignored class, n",
       .source = "Szegedy et al., 2015",
       .python_batch = "cross_entropy_batch"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
@@ -310,8 +310,8 @@ struct WeightedCrossEntropy {
       .shapes = "{n}xb, {n} -> {1}xb",
       .errors =
           "ShapeError unless x and w are vectors of equal length, at most 2^24, ValueError unless "
-          "0 <= label_smoothing <= 1 and where a batch is given one class, IndexError where v is "
-          "neither below n nor, as the ignored class, n",
+          "0 <= label_smoothing <= 1 and if a batch is given one class, IndexError if v is neither "
+          "below n nor, as the ignored class, n",
       .python_batch = "weighted_cross_entropy_batch"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kPositions};

@@ -1,6 +1,6 @@
 #pragma once
 
-// Small dense matrices: what needs a factorisation.
+// Functions of small dense matrices that need a factorisation.
 
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/common.h"
@@ -19,7 +19,7 @@ struct Inverse {
       .name = "inverse",
       .args = {"x"},
       .formula = "y = x^-1; the gradient of x is -transpose(y) dy transpose(y)",
-      .summary = "Inverse of a square matrix; all elements are NaN where it is singular.",
+      .summary = "Inverse of a square matrix; all elements are NaN if it is singular.",
       .shapes = "{n,n} -> {n,n}",
       .errors = "ShapeError unless x is a square matrix"};
   Dim shape(const ext::Shapes& in) const {
@@ -54,8 +54,8 @@ struct LogDet {
       .args = {"x"},
       .formula = "y = ln(det(x)); the gradient of x is dy transpose(x^-1)",
       .summary =
-          "Logarithm of the determinant of a square matrix: NaN where the determinant is "
-          "negative, -inf where it is 0.",
+          "Logarithm of the determinant of a square matrix: NaN if the determinant is "
+          "negative, -inf if it is 0.",
       .shapes = "{n,n} -> {1}",
       .errors = "ShapeError unless x is a square matrix"};
   Dim shape(const ext::Shapes& in) const {
@@ -88,8 +88,8 @@ struct LogDet {
     to.give(0, to.add(CMult{}, to.transposed(inverse), to.d_out()));
   }
   static std::vector<ext::Example<LogDet>> examples() {
-    // One number each: of larger random matrices half have no logarithm. Those are in
-    // tests/rows_test.cc and tests/oracle.
+    // One number each: half of all larger random matrices have a negative determinant. Tests of
+    // larger matrices are in tests/rows_test.cc and tests/oracle.
     return {{{}, {{1, 1}}, 0.5, 2.0},   {{}, {{1}}, 0.5, 2.0},    {{}, {{0, 0}}},
             {{}, {{1, 1}}, 10.0, 20.0}, {{}, {{1, 1}}, 0.1, 0.2}, {{}, {{1}}, 3.0, 4.0},
             {{}, {{1}}, 0.9, 1.1},      {{}, {{1, 1}}, 1.0, 9.0}};

@@ -1,6 +1,7 @@
 #pragma once
 
-// Norms, and what is divided by them. (Layer normalisation is in reduce.h, beside the moments.)
+// Norms, and tensors divided by their norms. (Layer normalisation is in reduce.h, beside the
+// moments.)
 
 #include <array>
 #include <cstdint>
@@ -16,7 +17,7 @@ struct L2Norm {
       .args = {"x"},
       .formula = "y = sqrt(sum_i x_i^2)",
       .summary =
-          "Euclidean norm of all elements of each example. The gradient is 0 where the norm is 0.",
+          "Euclidean norm of all elements of each example. The gradient is 0 if the norm is 0.",
       .shapes = "any -> {1}"};
   static constexpr std::array kAlong{rule::Along::kElements};
   Dim shape(const ext::Shapes& /*in*/) const { return {1}; }
@@ -37,8 +38,8 @@ struct WeightNorm {
       .args = {"w", "g"},
       .formula = "y = g * w / sqrt(sum_i w_i^2)",
       .summary =
-          "Weight normalisation: w with the norm g, over all elements. Where all of w is 0, value "
-          "and gradients are 0.",
+          "Weight normalisation: w with the norm g, over all elements. If all of w is 0, value and "
+          "gradients are 0.",
       .shapes = "any, {1} -> the shape of w",
       .errors = "ShapeError unless g is one number",
       .source = "Salimans and Kingma, 2016"};
@@ -80,7 +81,7 @@ struct RmsNorm {
       .formula = "y = g * x / sqrt(mean(x^2) + epsilon), the mean along the first dimension",
       .summary =
           "Root mean square normalisation along the first dimension: of each column of a matrix. "
-          "Without epsilon, value and gradients are 0 where all of x is 0.",
+          "Without epsilon, value and gradients of a column of zeros are 0.",
       .shapes = "{n,m}xb, {n} -> {n,m}xb",
       .errors =
           "ShapeError unless g is a vector as long as the columns of x, ValueError unless "

@@ -42,7 +42,7 @@ struct CumSum {
       .formula = "y_k = x_0 + ... + x_k along dimension d",
       .summary = "Running sums along dimension d: each element is added to all before it.",
       .shapes = "any -> the same",
-      .errors = "ShapeError where x has no dimension d"};
+      .errors = "ShapeError if x has no dimension d"};
   Dim shape(const ext::Shapes& in) const {
     check_axis(in, d);
     return in[0];
@@ -112,12 +112,12 @@ struct KMaxPooling {
       .attrs = {"k", "d"},
       .formula = "y = the k largest x along dimension d, in the order in which they stand",
       .summary =
-          "The k largest elements along dimension d, in their order. Of equal elements those that "
-          "stand first; NaN counts as the largest.",
+          "The k largest elements along dimension d, in the order in which they stand. Of equal "
+          "elements the first are taken; NaN counts as the largest.",
       .shapes = "{a,b} -> {a,k} for d = 1, {k,b} for d = 0, ...",
-      .errors = "ShapeError where x has no dimension d, or not 1 <= k <= its extent <= 2^24",
+      .errors = "ShapeError if x has no dimension d, or not 1 <= k <= its extent <= 2^24",
       .source = "Kalchbrenner et al., 2014"};
-  static constexpr unsigned kSaved = 1;  // where they are
+  static constexpr unsigned kSaved = 1;  // their positions
   static constexpr std::array kSavedAs{ext::SavedAs::kIndices};
   static constexpr bool kPartialGradient = true;
   Dim shape(const ext::Shapes& in) const { return with_largest(in, k, d); }
@@ -146,17 +146,17 @@ struct TopK {
       .name = "topk",
       .args = {"x"},
       .attrs = {"k", "d"},
-      .formula = "y = the k largest x along dimension d, the largest first; i = where they stand",
+      .formula = "y = the k largest x along dimension d, the largest first; i = their positions",
       .summary =
           "The k largest elements along dimension d in descending order, and their positions as "
           "numbers, through which no gradient flows. Of equal elements the one that stands first "
           "comes first; NaN counts as the largest. With the extent as k, x is sorted.",
       .shapes = "{a,b} -> {k,b}, {k,b} for d = 0, {a,k}, {a,k} for d = 1, ...",
-      .errors = "ShapeError where x has no dimension d, or not 1 <= k <= its extent <= 2^24"};
+      .errors = "ShapeError if x has no dimension d, or not 1 <= k <= its extent <= 2^24"};
   using Steps = ext::OpList<Positions>;
 
   static constexpr unsigned kOutputs = 2;
-  static constexpr unsigned kSaved = 1;  // where they are
+  static constexpr unsigned kSaved = 1;  // their positions
   static constexpr std::array kSavedAs{ext::SavedAs::kIndices};
   static constexpr bool kPartialGradient = true;
   std::array<Dim, 2> shapes(const ext::Shapes& in) const {

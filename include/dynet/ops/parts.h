@@ -12,8 +12,8 @@
 
 namespace dynet::ops {
 
-/// Scratch memory that a call takes at once, and a little more where one example needs more: it
-/// should stay in a cache.
+/// The most scratch memory that a call takes at once, so that the memory stays in a cache. One
+/// large example may need more.
 inline constexpr std::int64_t kScratchBytes = std::int64_t{1} << 20;
 
 /// How many examples of `elements` numbers each fit into it; at least one.
@@ -22,14 +22,14 @@ inline std::int64_t examples_at_once(const ext::Kernels& k, std::int64_t element
       1, kScratchBytes / std::max<std::int64_t>(1, elements * ext::bytes_of(k.number())));
 }
 
-/// The same numbers in another shape of as many elements.
+/// The same numbers in another shape, with the same number of elements.
 inline ext::Operand seen_as(ext::Operand o, const Dim& dim) {
   o.dim = dim;
   return o;
 }
 
 /// Scratch memory of a call as an operand in one block: `examples` tensors of shape `dim`, not
-/// initialised. What is written there is stored.
+/// initialised. Writes store, and add nothing.
 class ScratchOperand {
  public:
   ScratchOperand(const ext::Call& call, const Dim& dim, std::int64_t examples,
@@ -58,14 +58,14 @@ class ScratchOperand {
   ext::Operand all_;
 };
 
-/// The operands of a call, some examples at a time. Those with one example beside many are in every
-/// part; where they are written, the first part stores or adds as the block says, and the others
-/// add. Lives on the stack, allocates nothing.
+/// The operands of a call, some examples at a time. An operand with one example beside many is in
+/// every part; if it is written, the first part stores or adds as the block says, and the other
+/// parts add. Lives on the stack, allocates nothing.
 template <std::size_t kCount>
 class Parts {
  public:
   /// `most`: examples at a time. `one_block`: each part lies in one block of every operand; else
-  /// that is so only where there are several parts.
+  /// only if there are several parts.
   Parts(const ext::Call& call, const std::array<ext::Operand, kCount>& operands, std::int64_t most,
         bool one_block = false)
       : bytes_(ext::bytes_of(call.kernels.number())),
@@ -79,7 +79,7 @@ class Parts {
     }
     is_whole_ = is_whole_ && call.examples <= most;
   }
-  /// Goes to the next part; false where there is none.
+  /// Goes to the next part; false if there is none.
   bool next() {
     if (left_ <= 0) {
       return false;

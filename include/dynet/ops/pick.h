@@ -22,8 +22,8 @@ struct Pick {
           "index v[e]; x may then be one example, of which each takes its part.",
       .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}",
       .errors =
-          "ShapeError where x has no dimension d or another number of examples than indices, "
-          "IndexError where v is too large",
+          "ShapeError if x has no dimension d or another number of examples than indices, "
+          "IndexError if v is too large",
       .python_batch = "pick_batch",
       .python_params = "e, index=0, dim"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
@@ -82,7 +82,7 @@ struct PickRange {
       .formula = "y = x[.., s:e, ..], the range standing for dimension d",
       .summary = "The elements with indices from s up to, not including, e in dimension d.",
       .shapes = "{a,b} -> {e-s,b} for d = 0, {a,e-s} for d = 1, ...",
-      .errors = "ShapeError where x has no dimension d, or not s < e <= its extent"};
+      .errors = "ShapeError if x has no dimension d, or not s < e <= its extent"};
   static constexpr bool kPartialGradient = true;
   Dim shape(const ext::Shapes& in) const {
     check_axis(in, d);

@@ -1,7 +1,7 @@
 #pragma once
 
-// Random operations. What they draw is a function of the node's key alone (Call::random), so no
-// schedule changes it.
+// Random operations. The drawn numbers are a function of the node's key alone (Call::random), so no
+// schedule changes them.
 
 #include <array>
 #include <cstdint>
@@ -94,7 +94,7 @@ struct DropoutDim {
           "one draw for each index of the other dimensions. The result is x itself within an "
           "evaluating scope.",
       .shapes = "any -> the same",
-      .errors = "ShapeError where x has no dimension d, ValueError unless 0 <= p <= 1",
+      .errors = "ShapeError if x has no dimension d, ValueError unless 0 <= p <= 1",
       .source = "Srivastava et al., 2014"};
   static constexpr bool kRandom = true;
   static constexpr unsigned kSaved = 1;  // the mask, scaled
@@ -194,7 +194,7 @@ struct Noise {
       .formula = "y = x + n, n_i normal with mean 0 and deviation stddev",
       .summary = "Adds Gaussian noise. The result is x itself within an evaluating scope.",
       .shapes = "any -> the same",
-      .errors = "ValueError where stddev is negative"};
+      .errors = "ValueError if stddev is negative"};
   static constexpr bool kRandom = true;
   Dim shape(const ext::Shapes& in) const {
     check_not_negative(in, "stddev", stddev);
@@ -258,7 +258,7 @@ struct RandomNormal {
                                    .formula = "y_i normal with this mean and deviation",
                                    .summary = "Random numbers from a normal distribution.",
                                    .shapes = "-> dim",
-                                   .errors = "ValueError where stddev is negative",
+                                   .errors = "ValueError if stddev is negative",
                                    .cpp = "-",
                                    .python = "-"};
   static constexpr bool kRandom = true;
@@ -327,7 +327,7 @@ struct RandomGumbel {
       .formula = "y_i = mu - beta * ln(-ln(u_i)), u_i uniform in (0, 1)",
       .summary = "Random numbers from a Gumbel distribution.",
       .shapes = "-> dim",
-      .errors = "ValueError where beta is negative",
+      .errors = "ValueError if beta is negative",
       .source = "Gumbel, 1954",
       .cpp = "-",
       .python = "-"};

@@ -1,6 +1,6 @@
 #pragma once
 
-// Cells of recurrent and tree networks: what follows the affine transformation, in one node.
+// Cells of recurrent and tree networks: one node for all that follows the affine transformation.
 //
 // A cell cuts its arguments into pieces of h numbers: `value` computes outputs and saved gates from
 // them, `pull` takes the gradients of the outputs back to the pieces. Pieces of the pre-activations
@@ -14,7 +14,7 @@
 
 namespace dynet::ops {
 
-/// Length h of one piece where the first argument must have `pieces` of them.
+/// Length h of one piece; the first argument must have `pieces` pieces.
 inline unsigned piece(const ext::Shapes& in, unsigned pieces, const char* wanted) {
   const Dim& a = in[0];
   if (a.nd != 1 || a.d[0] % pieces != 0) {
@@ -24,7 +24,7 @@ inline unsigned piece(const ext::Shapes& in, unsigned pieces, const char* wanted
 }
 inline bool is_vector(const Dim& d, ext::Count length) { return d.nd == 1 && length == d.d[0]; }
 
-/// Length of the vectors, where all that are there have the same.
+/// Length of the vectors, which must be equal for all that are not absent.
 inline unsigned equal_vectors(const ext::Shapes& in, const char* wanted) {
   for (std::size_t k = 0; k < in.size(); ++k) {
     if (in.has(k) && !is_vector(in[k], in[0].d[0])) {
@@ -201,7 +201,7 @@ DYNET_DEVICE_FN auto coupled_lstm_value(auto i, auto g, auto c) {
   const auto g_ = rule::tanh(g);
   return rule::each(i_ * g_ + (1.0 - i_) * c, i_, g_);
 }
-/// Gradients of i, g and c from that of the new cell.
+/// Gradients of i, g and c from the gradient of the new cell.
 DYNET_DEVICE_FN auto coupled_lstm_pull(auto c, auto i_, auto g_, auto dc_new) {
   return rule::each(dc_new * (g_ - c) * logistic_slope(i_), dc_new * i_ * tanh_slope(g_),
                     dc_new * (1.0 - i_));
@@ -217,7 +217,7 @@ struct CoupledLstmCell {
           "and o and the previous cell c: the new cell and the hidden state. In the first step c "
           "may be absent, which counts as zeros.",
       .shapes = "{h}, {h}, {h}, {h} -> {h}, {h}",
-      .errors = "ShapeError where the shapes differ",
+      .errors = "ShapeError if the shapes differ",
       .source = "Greff et al., 2015"};
   static constexpr unsigned kOutputs = 2;
   static constexpr unsigned kSaved = 1;
@@ -264,7 +264,7 @@ struct CoupledLstmC {
           "and g and the previous cell c. In the first step c may be absent, which counts as "
           "zeros.",
       .shapes = "{h}, {h}, {h} -> {h}",
-      .errors = "ShapeError where the shapes differ",
+      .errors = "ShapeError if the shapes differ",
       .source = "Greff et al., 2015"};
   static constexpr unsigned kSaved = 1;
   static constexpr std::array kOptional{0, 0, 1};
@@ -296,7 +296,7 @@ struct CoupledLstmH {
                                        "Hidden state of a coupled LSTM, from the pre-activation o "
                                        "of the output gate and the new cell.",
                                    .shapes = "{h}, {h} -> {h}",
-                                   .errors = "ShapeError where the shapes differ"};
+                                   .errors = "ShapeError if the shapes differ"};
   static constexpr unsigned kSaved = 1;
   static constexpr std::array kParts{1, 1};
   static constexpr std::array kOutParts{1};
@@ -326,11 +326,11 @@ struct GatedSum {
       .args = {"a", "x", "b", "y"},
       .formula = "z = logistic(a) * x + logistic(b) * y",
       .summary =
-          "Two vectors behind gates with the pre-activations a and b, added up; one, where b and y "
-          "are absent. Such are the reset gate of a gated recurrent unit and the forget gates over "
-          "the cells of a tree's nodes.",
+          "Sum of two vectors behind gates with the pre-activations a and b; the first vector "
+          "alone if b and y are absent. Examples are the reset gate of a gated recurrent unit and "
+          "the forget gates over the cells of a tree's nodes.",
       .shapes = "{h}, {h}, {h}, {h} -> {h}",
-      .errors = "ShapeError where the shapes differ, or one of b and y is absent"};
+      .errors = "ShapeError if the shapes differ, or one of b and y is absent"};
   static constexpr unsigned kSaved = 1;
   static constexpr std::array kOptional{0, 0, 1, 1};
   static constexpr std::array kParts{1, 1, 1, 1};
@@ -450,11 +450,12 @@ struct TreeLstmStep {
           "h = logistic(o) * tanh(c)",
       .summary =
           "Node of a tree LSTM over any number of nodes, from its pre-activations: cell and hidden "
-          "state. The cells of two nodes are c1 and c2; s is the sum of those of other nodes "
-          "behind their gates, a gated_sum. f1, f2, c1 and c2 may be absent, and s.",
+          "state. The cells of two nodes are c1 and c2; s is the sum of the cells of other nodes "
+          "behind their gates, a gated_sum. f1, f2, c1 and c2 may be absent together, and so may "
+          "s.",
       .shapes = "{h}, {h}, {h}, {h}, {h}, {h}, {h}, {h} -> {h}, {h}",
       .errors =
-          "ShapeError where the shapes differ, or some but not all of f1, f2, c1 and c2 are absent",
+          "ShapeError if the shapes differ, or some but not all of f1, f2, c1 and c2 are absent",
       .source = "Tai et al., 2015"};
   static constexpr unsigned kOutputs = 2;
   static constexpr unsigned kSaved = 1;

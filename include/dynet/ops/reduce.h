@@ -85,7 +85,7 @@ inline Dim without_axes(const ext::Shapes& in, const DimSet& dims) {
   }
   return r;
 }
-/// How many numbers an average is over: `n`, or where that is 0, as many as there are.
+/// The divisor of an average: `n`, or the number of elements if n is 0.
 DYNET_DEVICE_FN constexpr auto count_or(unsigned n) {
   const auto given = rule::lift(n);
   return select(given == 0.0, over::count(), given);
@@ -99,7 +99,7 @@ struct SumDim {
                                    .formula = "y = sum of x over the dimensions dims",
                                    .summary = "Sum over any set of dimensions, which are removed.",
                                    .shapes = "{a,b,c} -> {b} for dims = {0,2}, all of them -> {1}",
-                                   .errors = "ShapeError where x lacks one of dims",
+                                   .errors = "ShapeError if x lacks one of dims",
                                    .cpp = "-",
                                    .python = "-"};
   static constexpr std::array kAlong{rule::Along::kElements};
@@ -130,9 +130,9 @@ struct MomentDim {
       .formula = "y = (1/n) sum of x^r over the dimensions dims",
       .summary =
           "Raw moment over any set of dimensions, which are removed: the mean of the r-th "
-          "powers. With n = 0 the mean is over as many elements as there are.",
+          "powers. n = 0 stands for the number of elements.",
       .shapes = "{a,b,c} -> {b} for dims = {0,2}, all of them -> {1}",
-      .errors = "ShapeError where x lacks one of dims, ValueError where r is 0",
+      .errors = "ShapeError if x lacks one of dims, ValueError if r is 0",
       .cpp = "-",
       .python = "-"};
   static constexpr std::array kAlong{rule::Along::kElements};
@@ -173,10 +173,10 @@ struct MeanDim {
       .attrs = {"dims", "n"},
       .formula = "y = (1/n) sum of x over the dimensions dims",
       .summary =
-          "Mean over any set of dimensions, which are removed. With n = 0 it is over as many "
-          "elements as there are.",
+          "Mean over any set of dimensions, which are removed. n = 0 stands for the number of "
+          "elements.",
       .shapes = "{a,b,c} -> {b} for dims = {0,2}, all of them -> {1}",
-      .errors = "ShapeError where x lacks one of dims",
+      .errors = "ShapeError if x lacks one of dims",
       .cpp = "-",
       .python = "-"};
   static constexpr std::array kAlong{rule::Along::kElements};
@@ -207,10 +207,9 @@ struct StdDim {
       .formula = "y = sqrt((1/n) sum of (x - m)^2 over the dimensions dims), m = (1/n) sum of x",
       .summary =
           "Standard deviation of a population over any set of dimensions, which are removed. "
-          "With n = 0 the means are over as many elements as there are. The gradient is 0 where "
-          "the deviation is 0.",
+          "n = 0 stands for the number of elements. The gradient is 0 if the deviation is 0.",
       .shapes = "{a,b,c} -> {b} for dims = {0,2}, all of them -> {1}",
-      .errors = "ShapeError where x lacks one of dims",
+      .errors = "ShapeError if x lacks one of dims",
       .cpp = "-",
       .python = "-"};
   static constexpr std::array kAlong{rule::Along::kElements};
@@ -236,14 +235,14 @@ struct StdDim {
   }
 };
 
-/// Examples of what takes dimension d away, and nothing else.
+/// Examples of operations that remove dimension d and have no other attribute.
 template <class Op>
 std::vector<ext::Example<Op>> along_examples() {
   return {{{0}, {{7}}}, {{0}, {{4, 3}}}, {{1}, {{4, 3}}}, {{1}, {{2, 3, 4}}},
           {{0}, {{1}}}, {{0}, {{17}}},   {{0}, {{3, 0}}}, {{3}, {{1, 2, 1, 2, 1, 2, 2}}}};
 }
 
-/// `e`, or NaN where one of the elements x of the row is NaN, which over::max passes over.
+/// `e`, or NaN if one of the elements x of the row is NaN, which over::max passes over.
 DYNET_DEVICE_FN constexpr auto unless_nan(auto e, auto x) {
   const auto nan = over::sum(select(x == x, 0.0, x));
   return select(nan == 0.0, e, nan);
@@ -259,15 +258,14 @@ struct ExtremeDim {
       .args = {"x"},
       .attrs = {"d"},
       .formula = kLargest ? "y = max x over dimension d" : "y = min x over dimension d",
-      .summary = kLargest
-                     ? "The largest elements along dimension d, which is removed; NaN where one "
-                       "of them is NaN. The gradient goes to the first of equal ones."
-                     : "The smallest elements along dimension d, which is removed; NaN where one "
-                       "of them is NaN. The gradient goes to the first of equal ones.",
+      .summary = kLargest ? "The largest elements along dimension d, which is removed; NaN if one "
+                            "of them is NaN. The gradient goes to the first of equal ones."
+                          : "The smallest elements along dimension d, which is removed; NaN if one "
+                            "of them is NaN. The gradient goes to the first of equal ones.",
       .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}",
-      .errors = "ShapeError where x has no dimension d, or more than 2^24 elements along it"};
+      .errors = "ShapeError if x has no dimension d, or more than 2^24 elements along it"};
   static constexpr std::array kAlong{rule::Along::kElements};
-  static constexpr unsigned kSaved = 1;  // where it is
+  static constexpr unsigned kSaved = 1;  // its position
   Dim shape(const ext::Shapes& in) const {
     check_axis(in, d);
     check_positions(in, in[0].d[d]);
@@ -299,11 +297,11 @@ struct LogSumExpDim {
       .attrs = {"d"},
       .formula = "y = ln(sum exp(x)) over dimension d",
       .summary =
-          "Logarithm of the sum of the exponentials along dimension d, which is removed. Shifted "
-          "by the maximum, so that it does not overflow. Where all of x is -inf, so is y, and the "
-          "gradient is 0.",
+          "Logarithm of the sum of the exponentials along dimension d, which is removed. Elements "
+          "are shifted by the maximum, so that nothing overflows. If all of them are -inf, y is "
+          "-inf and the gradient is 0.",
       .shapes = "{a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}",
-      .errors = "ShapeError where x has no dimension d"};
+      .errors = "ShapeError if x has no dimension d"};
   static constexpr std::array kAlong{rule::Along::kElements};
   Dim shape(const ext::Shapes& in) const {
     check_axis(in, d);
@@ -338,9 +336,10 @@ struct LayerNorm {
           "y = g * (x - m) / sqrt(v + epsilon) + b, m and v mean and variance of x; with epsilon = "
           "0: / (sqrt(v) + 1e-8)",
       .summary =
-          "Layer normalisation along the first dimension: of each column of a matrix. Where all "
-          "elements are equal the deviation has no part in the gradient, which without epsilon is "
-          "1e8 times as large as that of y: 1e-5, which PyTorch has, keeps it small.",
+          "Layer normalisation along the first dimension: of each column of a matrix. If all "
+          "elements of a column are equal, the deviation has no part in the gradient. The gradient "
+          "of x is then 1e8 times the gradient of y without epsilon; an epsilon of 1e-5, as in "
+          "PyTorch, keeps it small.",
       .shapes = "{n,m}xb, {n}, {n} -> {n,m}xb",
       .errors =
           "ShapeError unless g and b are vectors as long as the columns of x, ValueError unless "
@@ -376,7 +375,7 @@ struct LayerNorm {
     const auto d = x - mean;
     // Kept: a product that is rounded in one place and not in another would not cancel.
     const auto slope = over::keep(dy * g);
-    // How much the deviation takes: 0 where there is none. (Also of a gradient of this one, which a
+    // The share of the deviation: 0 if it is 0. (Also in a gradient of this gradient, which a
     // division by 0 would make NaN though nothing takes its result.)
     const auto is_flat = deviation == 0.0;
     const auto share = inverse / select(is_flat, 1.0, deviation);

@@ -4,8 +4,8 @@
 // as the edges of a graph by the node to which they lead. The sum of each segment is scatter_add.
 //
 // Entries go to their segments and back by the moves of scatter_add and gather; a rule over rows
-// does what is between. A segment that no index names is empty: its maximum is 0, as its sum is, so
-// that a node of a graph without edges gets a number.
+// does the steps between. A segment that no index names is empty: its maximum is 0, as its sum is,
+// so that a node of a graph without edges gets a number.
 
 #include <array>
 #include <cstdint>
@@ -52,7 +52,7 @@ struct AboveMean {
 };
 
 /// The place along dimension d of the elements that are the largest of their segments, negative, so
-/// that the largest of these is that of the first; -inf for the other elements.
+/// that the largest of these numbers belongs to the first; -inf for the other elements.
 struct PlaceOfTop {
   unsigned d;
   static constexpr ext::Info kInfo{.name = "place_of_top", .args = {"x", "top"}, .attrs = {"d"}};
@@ -70,7 +70,7 @@ struct PlaceOfTop {
   static std::vector<ext::Example<PlaceOfTop>> examples() { return {{{0}, {{4, 3}, {4, 3}}}}; }
 };
 
-/// dy where `place` is that of the element, and 0 elsewhere.
+/// dy if `place` is the place of the element, else 0.
 struct OnlyAtPlace {
   unsigned d;
   static constexpr ext::Info kInfo{
@@ -97,7 +97,7 @@ namespace dynet::ops {
 // ---- operations
 // ----------------------------------------------------------------------------------
 
-/// Where the entries of a call go: x of shape `entries`, and the segments in its dimension d.
+/// The moves between the entries of a call, x of shape `entries`, and the segments in dimension d.
 class SegmentsOf {
  public:
   SegmentsOf(const ext::Call& call, const Dim& entries, unsigned segments, unsigned d)
@@ -114,7 +114,7 @@ class SegmentsOf {
   void sums(const ext::Operand& x, const ext::Operand& y) const {
     collect(x, y, 0.0, ext::Write::kAdd);
   }
-  /// To all numbers of each segment what `starts` {segments} has.
+  /// Sets all numbers of each segment to its number in `starts` {segments}.
   void begin(const ext::Operand& starts, const ext::Operand& y) const {
     ext::Move m;
     m.box = shape_;
@@ -124,7 +124,7 @@ class SegmentsOf {
   }
   /// From the entries to their segments.
   [[nodiscard]] const ext::Move& there() const { return there_; }
-  /// To each entry what its segment has.
+  /// Gives each entry the number of its segment.
   void give(const ext::Operand& y, const ext::Operand& x) const { call_.kernels.move(back_, y, x); }
 
  private:
@@ -180,15 +180,14 @@ struct SegmentMax {
       .payload = "index",
       .formula = "y[.., s, ..] = max of x[.., i, ..] over the i with index[i] = s, in dimension d",
       .summary =
-          "The largest of the entries of each segment, by default of columns: NaN where one of "
-          "them is NaN, 0 where there are none. The gradient goes to the first of equal ones. "
-          "With n indices all examples have the same, with n times as many each has its own, one "
-          "example after the other.",
+          "The largest of the entries of each segment, by default of columns: NaN if one of "
+          "them is NaN, 0 if there are none. The gradient goes to the first of equal ones. One "
+          "list of n indices is for all examples, or each example has its own list, one after the "
+          "other.",
       .shapes = "{a,n} -> {a,segments} for d = 1, {n,..} -> {segments,..} for d = 0, ...",
       .errors =
-          "ShapeError where x has no dimension d, not n entries along it or more than 2^24, n is "
-          "0, or there are other than n indices for all examples or for each; IndexError where one "
-          "is not below segments",
+          "ShapeError if x has no dimension d, not n entries along it or more than 2^24, n is 0, "
+          "or indices are neither n nor n per example; IndexError if one is not below segments",
       .cpp = "-",
       .python = "-"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
@@ -240,13 +239,12 @@ struct SegmentSoftmax {
           "index[j] = index[i], in dimension d",
       .summary =
           "Softmax among the entries of each segment, by default among columns, shifted by the "
-          "largest of the segment, so that it does not overflow. With n indices all examples have "
-          "the same, with n times as many each has its own, one example after the other.",
+          "largest of the segment, so that nothing overflows. One list of n indices is for all "
+          "examples, or each example has its own list, one after the other.",
       .shapes = "any with n entries in dimension d -> the same",
       .errors =
-          "ShapeError where x has no dimension d or not n entries along it, n is 0, or there are "
-          "other than n indices for all examples or for each; IndexError where one is not below "
-          "segments",
+          "ShapeError if x has no dimension d or not n entries along it, n is 0, or indices are "
+          "neither n nor n per example; IndexError if one is not below segments",
       .source = "Velickovic et al., 2018 (the coefficients of graph attention)",
       .cpp = "-",
       .python = "-"};

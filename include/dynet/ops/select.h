@@ -1,7 +1,7 @@
 #pragma once
 
-// Parts of a tensor, chosen by lists: rows, columns, examples of a batch, every other element. What
-// chooses one element or one range stands in pick.h.
+// Parts of a tensor, chosen by lists: rows, columns, examples of a batch, every other element.
+// Choices of one element or one range are in pick.h.
 //
 // A list belongs to the node (select_rows: whatever the batch, one list) or to an example (gather).
 // All of them are one move in either direction, whose index is the list.
@@ -14,8 +14,8 @@
 
 namespace dynet::ops {
 
-/// The move from x to y, where entry i of y's dimension d is entry index[i] of x's. `x`, `y`:
-/// shapes of one example.
+/// The move that takes entry i of y's dimension d from entry index[i] of x. `x`, `y`: shapes of one
+/// example.
 inline ext::Move indexed_move(const Dim& x, const Dim& y, unsigned d, const ext::Operand& index) {
   ext::Move m;
   m.box = y;
@@ -44,8 +44,8 @@ struct Select {
       .shapes = kAxis == 0 ? "{r,..} -> {n,..}, n the length of the list"
                            : "{r,c,..} -> {r,n,..}, n the length of the list",
       .errors = kAxis == 0
-                    ? "ShapeError where the list is empty, IndexError where x has no such row"
-                    : "ShapeError where x has one dimension or the list is empty, IndexError where "
+                    ? "ShapeError if the list is empty, IndexError if x has no such row"
+                    : "ShapeError if x has one dimension or the list is empty, IndexError if "
                       "x has no such column",
       .python = "-",
       .python_batch = kAxis == 0 ? "select_rows" : "select_cols",
@@ -100,13 +100,13 @@ struct Gather {
       .payload = "index",
       .formula = "y[.., i, ..] = x[.., index[i], ..], in dimension d",
       .summary =
-          "n entries of dimension d for each example: with n indices all examples take the same, "
-          "with n times as many each takes its own, one example after the other. x may then be one "
-          "example, of which each takes its part. Indices may repeat.",
+          "n entries of dimension d for each example. One list of n indices is for all examples, "
+          "or each example has its own list, one after the other. With such lists x may be one "
+          "example, from which all take their entries. Indices may repeat.",
       .shapes = "{r,..} -> {n,..} for d = 0, {a,r} -> {a,n} for d = 1, ...",
       .errors =
-          "ShapeError where x has no dimension d, n is 0, or there are other than n indices for "
-          "all examples or for each; IndexError where one is too large",
+          "ShapeError if x has no dimension d, n is 0, or indices are neither n nor n per example; "
+          "IndexError if one is too large",
       .python = "-",
       .python_batch = "gather"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
@@ -157,13 +157,12 @@ struct ScatterAdd {
       .formula = "y[.., r, ..] = sum of x[.., i, ..] over the i with index[i] = r, in dimension d",
       .summary =
           "Adds the n entries of dimension d of x to `rows` entries that begin at 0, each to the "
-          "one that its index says: the gradient of gather. With n indices all examples have the "
-          "same, with n times as many each has its own, one example after the other.",
+          "one that its index says: the gradient of gather. One list of n indices is for all "
+          "examples, or each example has its own list, one after the other.",
       .shapes = "{n,..} -> {rows,..} for d = 0, {a,n} -> {a,rows} for d = 1, ...",
       .errors =
-          "ShapeError where x has no dimension d or not n entries along it, n is 0, or there are "
-          "other than n indices for all examples or for each; IndexError where one is not below "
-          "rows",
+          "ShapeError if x has no dimension d or not n entries along it, n is 0, or indices are "
+          "neither n nor n per example; IndexError if one is not below rows",
       .cpp = "-",
       .python = "-"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
@@ -204,7 +203,7 @@ struct ScatterAdd {
   }
 };
 
-/// What strided_select does with the dimensions of an example.
+/// The step of strided_select for the dimensions of an example.
 struct StridedSelect {
   using Entries = ext::List<unsigned, DYNET_MAX_TENSOR_DIM>;
   Entries strides;
@@ -303,7 +302,7 @@ struct PickBatchElems {
           "times.",
       .shapes = "{..}xb -> {..}xn, n the length of the list",
       .errors =
-          "ShapeError where the list is empty, IndexError where an index is not below the "
+          "ShapeError if the list is empty, IndexError if an index is not below the "
           "batch size",
       .python = "-",
       .python_batch = "pick_batch_elems"};

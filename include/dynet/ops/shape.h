@@ -18,11 +18,11 @@ struct Reshape {
       .attrs = {"d"},
       .formula = "y = x in memory order",
       .summary =
-          "The same numbers in another shape; no data move. With as many elements as the "
-          "whole batch, the result is exactly d; with as many as one example, d with the batch "
-          "of x.",
+          "The same numbers in another shape; no data move. If d has the elements of the whole "
+          "batch, the result is exactly d; if d has the elements of one example, the result is d "
+          "with the batch of x.",
       .shapes = "any -> d",
-      .errors = "ShapeError where the numbers of elements differ"};
+      .errors = "ShapeError if the numbers of elements differ"};
   static constexpr bool kAliases = true;
   static constexpr std::array kRoles{ext::Role::kWhole};
   Dim shape(const ext::Shapes& in) const {
@@ -36,7 +36,7 @@ struct Reshape {
     r.bd = in[0].bd;
     return r;
   }
-  /// Where the value is not the argument's memory: copies.
+  /// Copies the numbers if the value is not in the argument's memory.
   void forward(ext::Call& call) const {
     copy_flat(call.kernels, call.in[0], 0, call.out[0], 0,
               call.out[0].size() * call.out[0].examples);
@@ -68,8 +68,8 @@ struct Concatenate {
           "filled up with 1.",
       .shapes = "{n1,..}, {n2,..}, ... -> {n1+n2+..,..}",
       .errors =
-          "ShapeError where another dimension than d differs, ValueError where the list is "
-          "empty, SizeError where the sum does not fit 32 bits"};
+          "ShapeError if another dimension than d differs, ValueError if the list is "
+          "empty, SizeError if the sum does not fit 32 bits"};
   static constexpr bool kVariadic = true;
   Dim shape(const ext::Shapes& in) const {
     if (d >= DYNET_MAX_TENSOR_DIM) {
@@ -146,7 +146,7 @@ struct PickBatchElem {
                                    .formula = "y = x[v], v counting the examples",
                                    .summary = "One example of a batch.",
                                    .shapes = "{..}xb -> {..}",
-                                   .errors = "IndexError where v is not below the batch size"};
+                                   .errors = "IndexError if v is not below the batch size"};
   static constexpr ext::Payload kPayload = ext::Payload::kIndices;
   static constexpr ext::IndicesPer kIndicesPer = ext::IndicesPer::kNode;
   static constexpr bool kPartialGradient = true;
@@ -183,12 +183,12 @@ struct ConcatenateToBatch {
   static constexpr ext::Info kInfo{
       .name = "concatenate_to_batch",
       .args = {"xs"},
-      .formula = "y = the examples of x1, then those of x2, ...",
+      .formula = "y = the examples of x1, then the examples of x2, ...",
       .summary = "Makes one batch of a list.",
       .shapes = "{..}xb1, {..}xb2, ... -> {..}x(b1+b2+..)",
       .errors =
-          "ShapeError where the shapes of one example differ, ValueError where the list is "
-          "empty, SizeError where the sum does not fit 32 bits"};
+          "ShapeError if the shapes of one example differ, ValueError if the list is "
+          "empty, SizeError if the sum does not fit 32 bits"};
   static constexpr bool kVariadic = true;
   static constexpr std::array kRoles{ext::Role::kWhole};
   Dim shape(const ext::Shapes& in) const {

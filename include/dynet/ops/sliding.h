@@ -33,8 +33,8 @@ struct Filter1dNarrow {
       .args = {"x", "f"},
       .formula = "y[o, j] = sum_it x[i, j + t] f[i, t, o]",
       .summary =
-          "Correlation over the columns of a matrix with filters as high as it is, where they lie "
-          "inside.",
+          "Correlation over the columns of a matrix with filters of its height, at the places "
+          "where they lie inside.",
       .shapes = "{r,c}, {r,k} or {r,k,n} -> {1,c-k+1} or {n,c-k+1}",
       .errors = "ShapeError for other shapes, or a filter of no columns or more than x",
       .python_params = "x, y"};

@@ -5,8 +5,8 @@
 //
 // Sparsemax subtracts a threshold, bounded softmax multiplies by a factor; both depend on which
 // elements are cut off. In order of size these are the last, or the first, so the elements are
-// sorted, running sums say for each place what the threshold would be if the cut were there, and a
-// rule over rows counts the places that are kept.
+// sorted, running sums give for each place the threshold of a cut there, and a rule over rows
+// counts the places that are kept.
 
 #include <array>
 #include <cstdint>
@@ -69,8 +69,8 @@ struct AboveThreshold {
   DYNET_DEVICE_FN constexpr auto value(auto z, auto threshold) const {
     return rule::each(select(z <= threshold, 0.0, z - threshold));
   }
-  /// The gradient of z with the threshold that follows from it; that of x is the same, as its sum
-  /// over a row is 0.
+  /// The gradient of z with the threshold that follows from it; the gradient of x is the same, as
+  /// its sum over a row is 0.
   DYNET_DEVICE_FN constexpr auto pull(auto /*z*/, auto /*threshold*/, auto y, auto dy) const {
     const auto count = over::sum(select(y == 0.0, 0.0, 1.0));
     const auto mean = over::sum(select(y == 0.0, 0.0, dy)) / count;
@@ -125,8 +125,8 @@ struct LogSoftmaxOfMarked {
   }
 };
 
-// Bounded softmax works with logarithms: what is left for a class far below one that is at its
-// bound would be nothing as an exponential beside that of the other one.
+// Bounded softmax works with logarithms: beside the exponential of a class at its bound, the
+// exponential of a class far below would vanish.
 
 /// z = x - max(x), in which order the bounds u are reached as exp(z) grows by a factor, and these
 /// bounds, of which none above 1 is reached.
@@ -140,7 +140,7 @@ struct BoundedSoftmaxOrder {
   std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
   DYNET_DEVICE_FN constexpr auto value(auto x, auto u) const {
     const auto z = over::keep(x - over::max(x));
-    // What stays 0 reaches nothing.
+    // Elements that stay 0 reach no bound.
     return rule::each(z, select(z == kMinusInf, kMinusInf, z - log(max(u, 0.0))), min(u, 1.0));
   }
   DYNET_DEVICE_FN constexpr auto pull(auto /*x*/, auto /*u*/, auto /*z*/, auto /*key*/,
@@ -152,7 +152,7 @@ struct BoundedSoftmaxOrder {
   }
 };
 /// ln(exp(near) + exp(far + y - z)): sums of exponentials, of which each is told beside its own z.
-/// So they keep their digits where z is far from 0.
+/// So they keep their digits if z is far from 0.
 struct LogSumOnward {
   static constexpr ext::Info kInfo{.name = "log_sum_onward", .args = {"near", "far", "z", "y"}};
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements,
@@ -173,9 +173,10 @@ struct LogSumOnward {
     return {{{}, {x, x, x, x}}};
   }
 };
-/// In that order `z` and `u`; `bounded`: running sums of u from the start; `free`: ln of those of
-/// exp(z) from the end, beside z. The k-th is at its bound where its share of what those before it
-/// leave is larger. Of the first that is not: its z, and ln of its share.
+/// In that order `z` and `u`; `bounded`: running sums of u from the start; `free`: ln of the
+/// running sums of exp(z) from the end, beside z. Element k is at its bound if its share of the
+/// rest that the elements before leave is larger. Results, of the first element below its bound:
+/// its z, and ln of its share.
 struct BoundedSoftmaxShift {
   unsigned d;
   static constexpr ext::Info kInfo{
@@ -187,11 +188,11 @@ struct BoundedSoftmaxShift {
   std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
   DYNET_DEVICE_FN constexpr auto value(auto z, auto u, auto bounded, auto free) const {
     const auto rest = max(1.0 - (bounded - u), 0.0);
-    const auto own = select(z < kLeast, -1.0, rest * exp(-free));  // what stays 0 has no bound
+    const auto own = select(z < kLeast, -1.0, rest * exp(-free));  // elements at 0 have no bound
     const auto count = over::sum(select(own >= u, 1.0, 0.0));
     const auto last = min(count, over::count() - 1.0);
     const auto first = over::at(z, last);
-    // -inf where none is left but those that stay 0: all others are at their bounds.
+    // -inf if only elements that stay 0 are left: all others are at their bounds.
     const auto share = log(over::at(rest, last)) - over::at(free, last);
     return rule::each(unless_nan(select(first > kLeast, first, kLeast), z + u),
                       select(first > kLeast, share, 0.0));
@@ -206,19 +207,19 @@ struct BoundedSoftmaxShift {
     return {{{0}, {x, x, x, x}, 0.5, 2.0}};
   }
 };
-/// The bounds, and of what they leave each other one's share.
+/// The bounds, and the share of each other element in the rest that they leave.
 struct BoundedSoftmaxOfShift {
   unsigned d;
   static constexpr ext::Info kInfo{
       .name = "bounded_softmax_of_shift", .args = {"z", "u", "first", "share"}, .attrs = {"d"}};
   static constexpr std::array kAlong{rule::Along::kElements, rule::Along::kElements,
                                      rule::Along::kOnce, rule::Along::kOnce};
-  static constexpr unsigned kSaved = 1;  // 1 where an element is below its bound
+  static constexpr unsigned kSaved = 1;  // 1 if an element is below its bound
   std::uint32_t row_axes() const { return std::uint32_t{1} << d; }
   DYNET_DEVICE_FN constexpr auto value(auto z, auto u, auto first, auto share_of_first) const {
     const auto e = over::keep(exp((z - first) + share_of_first));
     const auto is_free = select(e > u, 0.0, 1.0);
-    // That share has rounding errors of many sums: shares are of what is there.
+    // This share has rounding errors of many sums: shares are divided by their own sum.
     const auto free = over::sum(select(e > u, 0.0, e));
     const auto rest = max(1.0 - over::sum(select(e > u, u, 0.0)), 0.0);
     const auto share = min(e * select(free == 0.0, 1.0, rest / free), u);
@@ -250,7 +251,7 @@ namespace dynet::ops {
 // ---- operations
 // ----------------------------------------------------------------------------------
 
-/// What sparsemax and its loss need of x: z, and the threshold of each row.
+/// The first step of sparsemax and its loss: z, and the threshold of each row.
 class BelowTopWithThreshold {
  public:
   BelowTopWithThreshold(const ext::Call& call, const ext::Operand& x, unsigned d)
@@ -276,10 +277,10 @@ struct Sparsemax {
       .attrs = {"d"},
       .formula = "y_i = max(x_i - t, 0) with t such that sum_i y_i = 1, i along dimension d",
       .summary =
-          "The distribution nearest to x along dimension d: by default of each column. Most of "
-          "it is 0 where x has large differences. NaN where an element is NaN or inf.",
+          "The distribution nearest to x along dimension d: by default of each column. Most of it "
+          "is 0 if x has large differences. NaN if an element is NaN or inf.",
       .shapes = "any -> the same",
-      .errors = "ShapeError where x has no dimension d, or more than 2^24 elements along it",
+      .errors = "ShapeError if x has no dimension d, or more than 2^24 elements along it",
       .source = "Martins and Astudillo, 2016"};
   using Steps = ext::OpList<BelowTop, SparsemaxThreshold, AboveThreshold>;
   Dim shape(const ext::Shapes& in) const {
@@ -325,8 +326,8 @@ struct SparsemaxLoss {
           "twice counts twice.",
       .shapes = "{n} -> {1}",
       .errors =
-          "ShapeError unless x is a vector of at most 2^24 elements, ValueError where support "
-          "is empty, IndexError where a class is not below n",
+          "ShapeError unless x is a vector of at most 2^24 elements, ValueError if support "
+          "is empty, IndexError if a class is not below n",
       .source = "Martins and Astudillo, 2016",
       .python = "-",
       .python_batch = "sparsemax_loss"};
@@ -393,8 +394,8 @@ struct RestrictedLogSoftmax {
           "for all examples of the batch.",
       .shapes = "any -> the same",
       .errors =
-          "ShapeError where x has no dimension d, ValueError where restriction is empty, "
-          "IndexError where it has a position that x lacks",
+          "ShapeError if x has no dimension d, ValueError if restriction is empty, "
+          "IndexError if it has a position that x lacks",
       .cpp = "-",
       .python = "-"};
   using Steps = ext::OpList<LogSoftmaxOfMarked>;
@@ -485,10 +486,10 @@ struct ConstrainedSoftmax {
       .formula = "y_i = min(u_i, c * exp(x_i)) with c such that sum_i y_i = 1, along dimension d",
       .summary =
           "Softmax with an upper bound u_i of each probability, along dimension d: by default of "
-          "each column. Where the bounds of a column sum to less than 1, they are the result.",
+          "each column. If the bounds of a column sum to less than 1, they are the result.",
       .shapes = "two equal shapes -> the same",
       .errors =
-          "ShapeError where the shapes differ, x has no dimension d, or more than 2^24 elements "
+          "ShapeError if the shapes differ, x has no dimension d, or more than 2^24 elements "
           "along it",
       .source = "Martins and Kreutzer, 2017",
       .python_params = "x, y, d"};

@@ -22,7 +22,7 @@ inline ext::Operand nothing(const Dim& dim) { return {.dim = dim}; }
 
 using Operands = std::initializer_list<ext::Operand>;
 
-/// The values of a rule over rows. `out`: all its results; those not wanted may be absent.
+/// The values of a rule over rows. `out`: all its results; unwanted ones may be absent.
 template <class Rule>
 void forward_step(const Rule& rule, const ext::Call& of, Operands in, Operands out) {
   ext::Call call(of.kernels, of.memory);
@@ -45,7 +45,7 @@ void backward_step(const Rule& rule, const ext::Call& of, Operands in, Operands 
 }
 
 /// Adds `value` at each of the indices of a call that has a list per node, to zeros; an index
-/// that stands twice counts twice. One example where all nodes have the same list.
+/// that stands twice counts twice. One example if all nodes have the same list.
 inline void mark_indices(const ext::Call& call, double value, const ScratchOperand& to) {
   const ScratchOperand one(call, {1}, 1);
   to.fill(call.kernels, 0.0);

@@ -1,8 +1,8 @@
 #pragma once
 
 // Trigonometric and hyperbolic functions and their inverses: a value and its slope each. (tanh is
-// an activation.) What overflows or loses digits in the textbook formula is written differently,
-// and says so.
+// an activation.) Formulas that overflow or lose digits in their textbook form are written
+// differently, and say so.
 
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/common.h"
@@ -65,8 +65,8 @@ struct Asin {
                                    .args = {"x"},
                                    .formula = "y = asin(x)",
                                    .summary =
-                                       "Inverse sine, elementwise: NaN where x is not from -1 to "
-                                       "1, whose slope is infinite there.",
+                                       "Inverse sine, elementwise: NaN beyond -1 and 1; the slope "
+                                       "at -1 and 1 is infinite.",
                                    .shapes = "any -> the same"};
   Dim shape(const ext::Shapes& in) const { return in[0]; }
   DYNET_DEVICE_FN auto value(auto x) const {
@@ -87,8 +87,8 @@ struct Acos {
                                    .args = {"x"},
                                    .formula = "y = acos(x)",
                                    .summary =
-                                       "Inverse cosine, elementwise: NaN where x is not from -1 "
-                                       "to 1, whose slope is infinite there.",
+                                       "Inverse cosine, elementwise: NaN beyond -1 and 1; the "
+                                       "slope at -1 and 1 is infinite.",
                                    .shapes = "any -> the same"};
   Dim shape(const ext::Shapes& in) const { return in[0]; }
   DYNET_DEVICE_FN auto value(auto x) const {
@@ -121,7 +121,7 @@ struct Atan {
   }
 };
 
-/// Where exp(x) may overflow though half of it does not, exp(x - 1) is computed.
+/// From here on exp(x - 1) is computed: exp(x) may overflow though half of it does not.
 inline constexpr double kLargeExponent = 88.0;
 inline constexpr double kHalfE = 1.3591409142295225;
 inline constexpr double kLn2 = 0.6931471805599453;
@@ -142,7 +142,7 @@ DYNET_DEVICE_FN auto hyperbolic_cosine(auto x) {
 }
 
 /// cosh(x) as a node. Sinh and cosh say their gradients by each other: their formulas have |x|,
-/// whose slope at 0 would be that of neither side.
+/// whose slope at 0 would be right for neither side.
 ext::GradientBuilder::Node cosh_of(auto& to, ext::GradientBuilder::Node x);
 
 struct Sinh {
@@ -210,8 +210,8 @@ struct Acosh {
                                    .args = {"x"},
                                    .formula = "y = ln(x + sqrt(x^2 - 1))",
                                    .summary =
-                                       "Inverse hyperbolic cosine, elementwise: NaN below 1, "
-                                       "where the slope is infinite.",
+                                       "Inverse hyperbolic cosine, elementwise: NaN below 1; the "
+                                       "slope at 1 is infinite.",
                                    .shapes = "any -> the same"};
   Dim shape(const ext::Shapes& in) const { return in[0]; }
   DYNET_DEVICE_FN auto value(auto x) const {
