@@ -17,7 +17,7 @@ const Tensor& Executor::gradient(NodeId n) {
     throw GraphError("gradient: the node was made after the one that backward started from (node " +
                      std::to_string(request_.root) + ")\n  " + graph.describe(n));
   }
-  if (request_.done == Pass::kNone || (request_.done != Pass::kInspect && late_gradients_.has(n))) {
+  if (request_.done == Pass::kNone) {
     inspect();
   } else if (graph[n].record().gradient_goes_to == ext::GradientTo::kStorage) {
     finish_gradient_of_parameter(n);

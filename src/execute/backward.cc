@@ -81,7 +81,6 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
   gradients_.begin(pass == Pass::kInspect);
   weights_.begin();
   computed_weights_.begin();
-  late_gradients_.begin();
   upload_.clear();
   path_.find(root, full, pass == Pass::kAccumulate, gradients_);
   const NodeId owner = gradients_.owner(root);
@@ -125,18 +124,6 @@ void Executor::finish_weights(std::span<const NodeId> members) {
   }
 }
 
-/// Whether the segment waits for the end of the pass. While somebody watches none does: who watches
-/// is shown every call, and finds its gradients in the memory of the graph.
-bool Executor::leave_for_end(const SegmentView& segment, const Assembled* whole) {
-  if (observer_ != nullptr || watch_ != nullptr || alone_ != nullptr ||
-      !late_gradients_.can_wait(segment)) {
-    return false;
-  }
-  late_gradients_.note(segment, whole != nullptr ? *whole : *assembly_.call(segment));
-  upload_.send(gradients_.pools());
-  return true;
-}
-
 /// The call of a segment, with the values of parameters that it was computed with.
 Assembled* Executor::put_back(const SegmentView& segment, Assembled* call) {
   const graph::Node& node = context_.graph[segment.members[0]];
@@ -157,9 +144,6 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
   }
   settle_gradients(segment.members);
   if (computed_weights_.has_any()) {
-    if (pass == Pass::kAccumulate && leave_for_end(segment, whole)) {
-      return;
-    }
     finish_weights(segment.members);
     settle_gradients(segment.members);
   }

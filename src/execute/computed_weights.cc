@@ -22,36 +22,18 @@ void ComputedWeights::finish(NodeId n) {
   if (!has(n)) {
     return;
   }
-  const Gradients::Target to = gradients_.target(n);
-  finish_into(n, to.data, to.fresh);
-}
-
-void ComputedWeights::finish_into(NodeId n, void* data, bool fresh) {
   const std::uint32_t place = place_[n];
   const Context& context = gradients_.context();
-  const ext::Block block{data, 1, fresh};
+  const Gradients::Target to = gradients_.target(n);
+  const ext::Block block{to.data, 1, to.fresh};
   products_.add(context.kernels(n), place - 1,
                 {.dim = context.graph.dim(n), .examples = 1, .blocks = &block, .block_count = 1});
   products_.drop(place - 1);
 }
 
-bool ComputedWeights::finish_times(NodeId n, const ext::Operand& factor, const ext::Block& to) {
-  const std::uint32_t place = place_[n];
-  const Context& context = gradients_.context();
-  const bool is_done = products_.add_times(
-      context.kernels(n), place - 1, factor,
-      {.dim = context.graph.dim(n), .examples = 1, .blocks = &to, .block_count = 1});
-  if (is_done) {
-    products_.drop(place - 1);
-  }
-  return is_done;
-}
-
 void ComputedWeights::finish_all() {
   for (const NodeId n : nodes_) {
-    if (n != kLeft) {
-      finish(n);
-    }
+    finish(n);
   }
 }
 

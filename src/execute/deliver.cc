@@ -26,19 +26,14 @@ void Executor::deliver() {
 void Executor::deliver_parameter(NodeId n) {
   const graph::Node& node = context_.graph[n];
   const bool has_products = weights_.has(node.payload->storage_slot);
-  const bool has_late = late_gradients_.has(n);
-  if (!gradients_.is_written(n) && !has_products && !has_late) {
+  if (!gradients_.is_written(n) && !has_products) {
     return;
   }
   params::GradientLock lock(params::storage_base(node.payload->storage));
   bool fresh = lock.fresh();
-  if (gradients_.is_written(n)) {
+  if (gradients_.is_written(n)) {  // before the products, which also say the norm of all
     context_.kernels(n).add_scaled(1.0, gradients_.ensure(n), lock.data(),
                                    context_.graph.elements(n), fresh);
-    fresh = false;
-  }
-  if (has_late) {  // before the products, which also say the norm of all
-    late_gradients_.add(n, lock.data(), fresh);
     fresh = false;
   }
   std::optional<double> squared_norm;

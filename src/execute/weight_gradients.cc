@@ -50,10 +50,4 @@ std::optional<double> WeightGradients::add(const ext::Kernels& kernels, std::uin
   return kernels.product_with_norm(sink.dy.operand(), sink.x.operand(), destination);
 }
 
-bool WeightGradients::add_times(const ext::Kernels& kernels, std::uint32_t slot,
-                                const ext::Operand& factor, const ext::Operand& destination) {
-  Sink& sink = *sinks_[slot];
-  return kernels.product_times(sink.dy.operand(), sink.x.operand(), factor, destination);
-}
-
 }  // namespace dynet::execute

@@ -33,19 +33,9 @@ class ComputedWeights {
   }
   /// Adds the products that were left for `n` to its gradient.
   void finish(NodeId n);
-  /// Stores (`fresh`) or adds the products that were left for `n`, of which there are some, to
-  /// `data`.
-  void finish_into(NodeId n, void* data, bool fresh);
-  /// Stores or adds the sum of the products that were left for `n`, multiplied by `factor` element
-  /// by element, to a block. False where the device cannot do so at once: then nothing is done.
-  [[nodiscard]] bool finish_times(NodeId n, const ext::Operand& factor, const ext::Block& to);
   void finish_all();
-  /// Has finish_all() pass over `n`, for which products were left.
-  void leave(NodeId n) { nodes_[place_[n] - 1] = kLeft; }
 
  private:
-  static constexpr NodeId kLeft = ~NodeId{0};
-
   Gradients& gradients_;
   WeightGradients products_;            ///< by place in `nodes_`
   std::vector<NodeId> nodes_;           ///< for which a sink was asked in this pass

@@ -19,7 +19,7 @@
 // Gradients have the memory layout of the values: the first writer into a group's block makes it,
 // the first writer of each member stores, later ones add (`fresh`). Products for a weight's
 // gradient are not computed on the way: operands are noted (`WeightGradients`) and each parameter
-// gets one product at the end, some of them through a node that waited for it (`LateGradients`).
+// gets one product at the end.
 // All that is added to a parameter's storage is added there under its lock (deliver.cc), so graphs
 // of many threads may run backward on one model.
 //
@@ -61,7 +61,6 @@
 #include "execute/gradient_operands.h"
 #include "execute/gradients.h"
 #include "execute/history.h"
-#include "execute/late_gradients.h"
 #include "execute/lifetimes.h"
 #include "execute/observer.h"
 #include "execute/operand_arena.h"
@@ -203,7 +202,6 @@ class Executor {
   void backward_segment(const SegmentView& segment, Assembled* whole, Pass pass);
   void settle_gradients(std::span<const NodeId> members);
   void finish_weights(std::span<const NodeId> members);
-  bool leave_for_end(const SegmentView& segment, const Assembled* whole);
   void copy_back(std::span<const NodeId> active);
   void backward_alias(NodeId n);
   void backward_call(const SegmentView& segment, std::span<const NodeId> active, Assembled& whole,
@@ -250,7 +248,6 @@ class Executor {
   WeightGradients weights_;
   ComputedWeights computed_weights_{gradients_};
   GradientOperands gradient_operands_{gradients_, weights_, computed_weights_, arena_};
-  LateGradients late_gradients_{gradients_, computed_weights_, assembly_, arena_};
   DeviceCopies copies_{context_, values_, gradients_, call_memory_};
   Path path_{context_, values_, history_};
   Request request_;

@@ -27,10 +27,6 @@ class WeightGradients {
   /// result if that came with it. Takes nothing from the heap.
   std::optional<double> add(const ext::Kernels& kernels, std::uint32_t slot,
                             const ext::Operand& destination);
-  /// Does the noted products of a slot as one, multiplied by `factor` element by element, into
-  /// `destination`. False where the device cannot do so at once: then nothing is done.
-  [[nodiscard]] bool add_times(const ext::Kernels& kernels, std::uint32_t slot,
-                               const ext::Operand& factor, const ext::Operand& destination);
   /// Forgets the products of one slot.
   void drop(std::uint32_t slot) { sinks_[slot]->clear(); }
 
