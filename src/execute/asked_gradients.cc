@@ -38,9 +38,9 @@ void Executor::refuse_old(NodeId root, std::span<const NodeId> path) {
 void Executor::inspect() {
   request_.done = Pass::kNone;
   const memory::Pools::Mark before = gradients_.pools().mark();
-  interrupt_ = util::Interrupt();
+  const Hooks::Request request(hooks_, true);
   try {
-    run_watched_backward(request_.root, request_.full, Pass::kInspect);
+    run_backward(request_.root, request_.full, Pass::kInspect);
   } catch (...) {  // another one may be tried
     gradients_.pools().release(before);
     give_back_unused();

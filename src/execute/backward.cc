@@ -1,14 +1,11 @@
 // Backward: the order in which the groups of a pass are walked.
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "execute/executor.h"
 #include "execute/reading.h"
-#include "execute/verify.h"
 #include "kernels/float_mode.h"
 
 namespace dynet::execute {
@@ -28,16 +25,12 @@ void Executor::backward(NodeId root, bool full) {
   compute(root, false);
   const Reading reading(graph);
   forget_gradients();
-  interrupt_ = util::Interrupt();
+  const Hooks::Request request(hooks_, true);
   const util::Arena::Mark before = arena_.mark();
   try {
-    if (alone_ != nullptr) {
-      remember_alone(root, full);
-    }
-    run_watched_backward(root, full, Pass::kAccumulate);
-    if (alone_ != nullptr) {
-      alone_->compare(gradients_);
-    }
+    hooks_.rehearse([&] { run_backward(root, full, Pass::kInspect); });
+    run_backward(root, full, Pass::kAccumulate);
+    hooks_.each([](Hook& hook) { hook.before_delivery(); });
     deliver();
     changes_.pass(path_.found());
   } catch (...) {
@@ -49,29 +42,7 @@ void Executor::backward(NodeId root, bool full) {
   }
   arena_.release(before);
   request_ = {true, full, root, Pass::kAccumulate};
-  verify_if_paranoid(*this, "backward");
-}
-
-void Executor::run_watched_backward(NodeId root, bool full, Pass pass) {
-  std::optional<Watch> watch;
-  if (Watch::is_wanted()) {
-    watch.emplace(context_.graph, true, watch_);
-  }
-  run_backward(root, full, pass);
-}
-
-/// Calls of a pass that inspects have one member each. These are shown to nobody.
-void Executor::remember_alone(NodeId root, bool full) {
-  struct Hidden {
-    explicit Hidden(Observer*& of) : slot(of), observer(std::exchange(of, nullptr)) {}
-    Hidden(const Hidden&) = delete;
-    Hidden& operator=(const Hidden&) = delete;
-    ~Hidden() { slot = observer; }
-    Observer*& slot;
-    Observer* observer;
-  } const hidden(observer_);
-  run_backward(root, full, Pass::kInspect);
-  alone_->remember(gradients_);
+  hooks_.each([](Hook& hook) { hook.after_request("backward"); });
 }
 
 void Executor::run_backward(NodeId root, bool full, Pass pass) {
@@ -86,11 +57,8 @@ void Executor::run_backward(NodeId root, bool full, Pass pass) {
   const NodeId owner = gradients_.owner(root);
   context_.kernels(owner).fill(gradients_.target(owner).data, 1.0, 1);
   path_.walk_groups([&](std::uint32_t g) {
-    pass_group(g);
+    hooks_.each([g](Hook& hook) { hook.before_group(g); });
     const schedule::Group& group = history_.group(g);
-    if (watch_ != nullptr) {
-      watch_->begin_group(g);
-    }
     for (std::uint32_t s = group.begin + group.count; s-- > group.begin;) {
       const SegmentView segment = history_.segment(group, s);
       Assembled* const call = history_.call(s);
@@ -187,9 +155,6 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
 void Executor::backward_call(const SegmentView& segment, std::span<const NodeId> active,
                              Assembled& whole, Pass pass) {
   const graph::Node& node = context_.graph[active[0]];
-  if (observer_ != nullptr) {
-    observer_->on_call(context_.graph, {active, segment.shared, segment.args, true});
-  }
   const util::Arena::Mark before = arena_.mark();
   Assembled& assembled =
       active.size() == segment.members.size() ? whole : *assembly_.part(segment, active, whole);
@@ -198,30 +163,21 @@ void Executor::backward_call(const SegmentView& segment, std::span<const NodeId>
   }
   upload_.send(gradients_.pools());
   gradient_operands_.attach(assembled, active, segment.shared, pass == Pass::kAccumulate);
-  if (watch_ != nullptr) {
-    watch_->before_call(active);
-  }
+  const Hook::Call call{active, segment.shared, segment.args, segment.part, true, true};
+  hooks_.each([&](Hook& hook) { hook.before_call(context_.graph, call); });
   call_memory_.begin_call(*node.device().memory);
   node.record().backward(node.signature->op, assembled.call);
   call_memory_.end_call();
-  if (watch_ != nullptr) {
-    watch_->after_call(active);
-  }
+  hooks_.each([&](Hook& hook) { hook.after_call(context_.graph, call); });
   gradient_operands_.settle(assembled);
   arena_.release(before);
 }
 
 void Executor::copy_back(std::span<const NodeId> active) {
-  if (observer_ != nullptr) {
-    observer_->on_call(context_.graph, {active, 0, schedule::kAllArgs, true});
-  }
-  if (watch_ != nullptr) {
-    watch_->before_call(active);
-  }
+  const Hook::Call call{active, 0, schedule::kAllArgs, schedule::Part::kWhole, true, false};
+  hooks_.each([&](Hook& hook) { hook.before_call(context_.graph, call); });
   copies_.backward(active);
-  if (watch_ != nullptr) {
-    watch_->after_call(active);
-  }
+  hooks_.each([&](Hook& hook) { hook.after_call(context_.graph, call); });
 }
 
 /// An alias has its argument's memory as value, but a gradient of its own.

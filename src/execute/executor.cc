@@ -1,11 +1,8 @@
 #include "execute/executor.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "execute/reading.h"
-#include "execute/trace.h"
-#include "execute/verify.h"
 #include "kernels/float_mode.h"
 #include "util/timeline.h"
 
@@ -18,14 +15,8 @@ void Executor::follow_device() {
   call_memory_.pools().set_own(own);
 }
 
-namespace {
-/// Sweeps over nodes take some 30 ns for each.
-std::int64_t work_of(std::size_t nodes) { return static_cast<std::int64_t>(nodes / 32); }
-}  // namespace
-
 const Tensor& Executor::value(NodeId n) {
   compute(n, false);
-  verify_if_paranoid(*this, "value");
   return value_views_.view(n, context_.tensor(n, values_.at(n)));
 }
 
@@ -48,9 +39,7 @@ std::shared_ptr<const void> Executor::share(NodeId n) {
 void Executor::compute_all() {
   if (context_.graph.size() != 0) {
     compute(context_.graph.size() - 1, true);
-    values_.set_complete();
   }
-  verify_if_paranoid(*this, "checkpoint");
 }
 
 void Executor::compute(NodeId last, bool all) {
@@ -63,12 +52,8 @@ void Executor::compute(NodeId last, bool all) {
     changes_.follow();
   }
   const kernels::FlushDenormals float_mode;
-  std::optional<Watch> watch;
-  if (Watch::is_wanted()) {
-    watch.emplace(context_.graph, false, watch_);
-  }
+  const Hooks::Request request(hooks_, false);
   const Mark before = mark();
-  interrupt_ = util::Interrupt();
   try {
     if (all) {
       wanted_.collect_all(context_.graph, values_, values_.complete_below());
@@ -82,13 +67,23 @@ void Executor::compute(NodeId last, bool all) {
       values_.place_parameter(n);
       changes_.note(n);
     }
-    interrupt_.pass(work_of(wanted_.nodes().size()));
+    pass_sweep();
     run_wanted(last, all);
   } catch (...) {
     roll_back(before);
     give_back_unused();
     throw;
   }
+  if (all) {
+    values_.set_complete();
+  }
+  hooks_.each([all](Hook& hook) { hook.after_request(all ? "checkpoint" : "value"); });
+}
+
+/// Before a sweep over the wanted nodes, which takes some 30 ns for each.
+void Executor::pass_sweep() {
+  const auto microseconds = static_cast<std::int64_t>(wanted_.nodes().size() / 32);
+  hooks_.each([microseconds](Hook& hook) { hook.before_work(microseconds); });
 }
 
 /// A parameter's own value is that of its storage, pending decay and all, whenever it is asked for.
@@ -119,16 +114,12 @@ void Executor::run_wanted(NodeId asked, bool all_nodes) {
     const std::vector<NodeId>& nodes = is_whole ? all : piece_;
     const std::uint32_t first_group = history_.size();
     plan(nodes);
-    if (util::is_traced(util::TraceWord::kPlan)) {
-      trace_plan(context_.graph, nodes, plan_);
-    }
+    hooks_.each([&](Hook& hook) { hook.after_plan(nodes, plan_); });
     history_.append(plan_);
-    const bool traces_memory = util::is_traced(util::TraceWord::kMemory);
-    const std::size_t used = traces_memory ? values_.used() : 0;
+    const std::size_t before = values_.used();
     place_and_run(first_group);
-    if (traces_memory) {
-      trace_memory(nodes.size(), values_.used() - used, values_.used() - used, values_);
-    }
+    const std::size_t used = values_.used() - before;
+    hooks_.each([&](Hook& hook) { hook.after_placing(nodes.size(), used, used); });
   }
 }
 
@@ -163,15 +154,17 @@ void Executor::give_back_unused() {
 void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
   const graph::Graph& graph = context_.graph;
   shortener_.shorten(graph, plan_, short_plan_);
-  interrupt_.pass(work_of(wanted_.nodes().size()));
-  trace_plan(graph, wanted_.nodes(), short_plan_);
+  pass_sweep();
+  hooks_.each([&](Hook& hook) { hook.after_plan(wanted_.nodes(), short_plan_); });
   history_.append(short_plan_);
   util::Stamped<std::uint8_t>& stays = lifetimes_.decide(graph, values_, short_plan_, asked);
   try {
-    interrupt_.pass(work_of(wanted_.nodes().size()));
+    pass_sweep();
     values_.place_by_lifetime(history_, short_plan_, first_group, stays);
-    trace_memory(wanted_.nodes().size(), static_cast<std::size_t>(values_.layout().bytes()),
-                 static_cast<std::size_t>(values_.layout().kept_bytes()), values_);
+    hooks_.each([&](Hook& hook) {
+      hook.after_placing(wanted_.nodes().size(), static_cast<std::size_t>(values_.layout().bytes()),
+                         static_cast<std::size_t>(values_.layout().kept_bytes()));
+    });
     run(first_group, history_.size(), false);
     values_.keep(short_plan_, first_group, stays);
   } catch (...) {
@@ -232,7 +225,7 @@ void Executor::remove_all() {
 
 void Executor::clear() {
   remove_all();
-  observer_ = nullptr;
+  hooks_.remove_added();
   limits_ = {};
 }
 

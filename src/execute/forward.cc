@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "execute/executor.h"
-#include "util/pulse.h"
 
 namespace dynet::execute {
 
@@ -65,23 +64,10 @@ bool Executor::assemble_uploaded(std::uint32_t g) {
   return true;
 }
 
-/// Before each group, forward and backward.
-void Executor::pass_group(std::uint32_t g) {
-  util::beat();
-  if (interrupt_.is_on()) [[unlikely]] {
-    const std::span<const NodeId> members = history_.members(g);
-    const std::int64_t numbers = context_.graph[members[0]].signature->numbers;
-    interrupt_.pass(1 + (numbers * static_cast<std::int64_t>(members.size()) / 256));
-  }
-}
-
 /// `is_made`: its calls are.
 void Executor::run_group(std::uint32_t g, bool is_made, bool has_backward) {
-  pass_group(g);
+  hooks_.each([g](Hook& hook) { hook.before_group(g); });
   const schedule::Group& group = history_.group(g);
-  if (watch_ != nullptr) {
-    watch_->begin_group(g);
-  }
   for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
     const SegmentView segment = history_.segment(group, s);
     if (is_made) {
@@ -105,25 +91,28 @@ Assembled* Executor::assemble(const SegmentView& segment) {
   return needs_call(node) ? assembly_.call(segment) : nullptr;
 }
 
+/// Calls the kernel of a segment, or copies its numbers to their place, between the hooks.
 void Executor::run_segment(const SegmentView& segment, Assembled* assembled) {
-  if (watch_ == nullptr || context_.graph[segment.members[0]].record().aliases) {
+  const ext::Record& record = context_.graph[segment.members[0]].record();
+  if (record.aliases) {
+    return;
+  }
+  if (hooks_.empty()) {
     call_segment(segment, assembled);
     return;
   }
-  watch_->before_call(segment.members);
+  const bool has_kernel = assembled != nullptr && !record.payload_is_value &&
+                          record.reads_storage != ext::Storage::kRows;
+  const Hook::Call call{segment.members, segment.shared, segment.args,
+                        segment.part,    false,          has_kernel};
+  hooks_.each([&](Hook& hook) { hook.before_call(context_.graph, call); });
   call_segment(segment, assembled);
-  watch_->after_call(segment.members);
+  hooks_.each([&](Hook& hook) { hook.after_call(context_.graph, call); });
 }
 
 void Executor::call_segment(const SegmentView& segment, Assembled* assembled) {
   const graph::Node& node = context_.graph[segment.members[0]];
   const ext::Record& record = node.record();
-  if (record.aliases) {
-    return;
-  }
-  if (observer_ != nullptr) {
-    observer_->on_call(context_.graph, {segment.members, segment.shared, segment.args, false});
-  }
   if (assembled == nullptr) {
     if (node.signature->from != nullptr) {
       copies_.forward(segment.members);
@@ -141,14 +130,8 @@ void Executor::call_segment(const SegmentView& segment, Assembled* assembled) {
     }
   } else {
     call_memory_.begin_call(*node.device().memory);
-    if (alone_ != nullptr) {
-      alone_->compute(segment);
-    }
     record.forward(node.signature->op, assembled->call);
     call_memory_.end_call();
-    if (alone_ != nullptr) {
-      alone_->compare(segment);
-    }
   }
 }
 

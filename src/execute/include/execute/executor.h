@@ -53,7 +53,6 @@
 #include "dynet/devices.h"
 #include "dynet/tensor.h"
 
-#include "execute/alone.h"
 #include "execute/assembly.h"
 #include "execute/changes.h"
 #include "execute/context.h"
@@ -61,12 +60,11 @@
 #include "execute/gradient_operands.h"
 #include "execute/gradients.h"
 #include "execute/history.h"
+#include "execute/hooks.h"
 #include "execute/lifetimes.h"
-#include "execute/observer.h"
 #include "execute/operand_arena.h"
 #include "execute/path.h"
 #include "execute/payload.h"
-#include "execute/profile.h"
 #include "execute/values.h"
 #include "execute/views.h"
 #include "execute/wanted.h"
@@ -74,7 +72,6 @@
 #include "graph/graph.h"
 #include "schedule/policy.h"
 #include "schedule/shorten.h"
-#include "util/interrupt.h"
 
 namespace dynet::execute {
 
@@ -92,7 +89,7 @@ class Executor {
   /// be no nodes.
   void follow_device();
   void set_random_stream(std::uint64_t stream) { payload_.set_random_stream(stream); }
-  void set_observer(Observer* observer) { observer_ = observer; }
+  [[nodiscard]] Hooks& hooks() { return hooks_; }
   /// What bounds memory that would otherwise grow with the nodes of a graph. Others than these are
   /// for tests.
   struct Limits {
@@ -175,6 +172,7 @@ class Executor {
   // executor.cc
   void compute(NodeId last, bool all);
   [[nodiscard]] bool is_changed_parameter(NodeId n) const;
+  void pass_sweep();
   void plan(const std::vector<NodeId>& nodes);
   void run_wanted(NodeId asked, bool all_nodes);
   void place_and_run(std::uint32_t first_group);
@@ -195,8 +193,6 @@ class Executor {
   void call_segment(const SegmentView& segment, Assembled* assembled);
 
   // backward.cc
-  void run_watched_backward(NodeId root, bool full, Pass pass);
-  void remember_alone(NodeId root, bool full);
   void run_backward(NodeId root, bool full, Pass pass);
   [[nodiscard]] Assembled* put_back(const SegmentView& segment, Assembled* call);
   void backward_segment(const SegmentView& segment, Assembled* whole, Pass pass);
@@ -206,8 +202,6 @@ class Executor {
   void backward_alias(NodeId n);
   void backward_call(const SegmentView& segment, std::span<const NodeId> active, Assembled& whole,
                      Pass pass);
-
-  void pass_group(std::uint32_t g);
 
   // asked_gradients.cc
   void inspect();
@@ -219,9 +213,6 @@ class Executor {
   void deliver_lookup(NodeId n);
 
   Context context_;
-  Observer* observer_ = nullptr;
-  util::Interrupt interrupt_;  ///< that of the request
-  Watch* watch_ = nullptr;     ///< of the request that runs, where somebody wants to know
 
   History history_;
   Values values_{context_};
@@ -231,8 +222,6 @@ class Executor {
   CallPayload payload_{context_, arena_, upload_};
   CallMemory call_memory_{*context_.graph.device().memory};
   Assembly assembly_{context_, values_, arena_, payload_, call_memory_};
-  std::unique_ptr<Alone> alone_ =  ///< with DYNET_PARANOID, else null
-      Alone::if_paranoid(context_, values_, assembly_, arena_, call_memory_);
   Wanted wanted_;
   schedule::Scheduler scheduler_;
   schedule::Plan plan_;
@@ -245,6 +234,7 @@ class Executor {
   schedule::Plan short_plan_;
 
   Gradients gradients_{context_, values_, history_};
+  Hooks hooks_{{*this, context_, history_, values_, gradients_, assembly_, arena_, call_memory_}};
   WeightGradients weights_;
   ComputedWeights computed_weights_{gradients_};
   GradientOperands gradient_operands_{gradients_, weights_, computed_weights_, arena_};

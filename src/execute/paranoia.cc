@@ -1,13 +1,17 @@
-#include "execute/alone.h"
-
+// The hook of DYNET_PARANOID.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "dynet/except.h"
 
+#include "execute/assembly.h"
+#include "execute/gradients.h"
+#include "execute/hooks.h"
 #include "execute/verify.h"
 
 namespace dynet::execute {
@@ -49,10 +53,47 @@ std::string difference_of(const std::byte* together, const std::byte* alone, std
   return "";
 }
 
-}  // namespace
+/// Computes the members of each call one by one, with the same inputs and random numbers, and
+/// compares their results with the results of the call; then values and gradients with those of a
+/// rehearsal. Finds operations that mix numbers of different members, and loops that depend on the
+/// place of an element. Does nothing for devices whose memory the host does not see. After each
+/// request, verifies the executor. Not thread-safe.
+class Paranoia final : public Hook {
+ public:
+  explicit Paranoia(const HookParts& parts)
+      : parts_(parts), context_(parts.context), values_(parts.values) {}
 
-/// The nodes that read `n`, whose backward gave its gradient: what to look at.
-std::string Alone::readers_of(NodeId n) const {
+  void before_call(const graph::Graph& graph, const Call& call) override;
+  /// GraphError that names operation, group and node if a result differs.
+  void after_call(const graph::Graph& graph, const Call& call) override;
+  [[nodiscard]] bool wants_rehearsal() const override { return true; }
+  void after_rehearsal() override;
+  /// GraphError if a gradient differs from its gradient in the rehearsal.
+  void before_delivery() override;
+  void after_request(const char* event) override { verify_if_paranoid(parts_.executor, event); }
+
+ private:
+  [[nodiscard]] bool is_of_use(const Call& call) const;
+  [[nodiscard]] std::string difference(NodeId n, std::int64_t elements, const std::byte* together,
+                                       const std::byte* alone) const;
+  [[nodiscard]] std::string readers_of(NodeId n) const;
+  template <class F>
+  void for_each_result(const Call& call, F f) const;
+
+  HookParts parts_;
+  const Context& context_;
+  const Values& values_;
+  std::vector<std::byte> before_, alone_;  ///< the results of all members, one after the other
+  struct Gradient {
+    NodeId node;
+    std::size_t at;  ///< in gradients_
+  };
+  std::vector<Gradient> nodes_;
+  std::vector<std::byte> gradients_;
+};
+
+/// The nodes that read `n`: the mistake is in the backward of one of them.
+std::string Paranoia::readers_of(NodeId n) const {
   std::string text;
   for (NodeId m = n + 1; m < context_.graph.size(); ++m) {
     const auto args = context_.graph.args(m);
@@ -64,27 +105,21 @@ std::string Alone::readers_of(NodeId n) const {
   return text;
 }
 
-std::unique_ptr<Alone> Alone::if_paranoid(const Context& context, const Values& values,
-                                          Assembly& assembly, OperandArena& arena,
-                                          CallMemory& memory) {
-  return is_paranoid() ? std::make_unique<Alone>(context, values, assembly, arena, memory)
-                       : nullptr;
+bool Paranoia::is_of_use(const Call& call) const {
+  return !call.backward && call.has_kernel && call.members.size() > 1 &&
+         context_.memory(call.members[0]).is_host_visible();
 }
 
-bool Alone::is_of_use(const SegmentView& segment) const {
-  return segment.members.size() > 1 && context_.memory(segment.members[0]).is_host_visible();
-}
-
-/// Calls f(node, its memory, elements) for what the call of each member computes: every output, and
-/// sums that are saved. The first part of a node computes no more than these.
+/// Calls f(node, its memory, elements) for all results of the call of each member: every output, and
+/// sums that are saved. The first part of a node computes the sums alone.
 template <class F>
-void Alone::for_each_result(const SegmentView& segment, F f) const {
-  const graph::Signature& signature = *context_.graph[segment.members[0]].signature;
+void Paranoia::for_each_result(const Call& call, F f) const {
+  const graph::Signature& signature = *context_.graph[call.members[0]].signature;
   const ext::Record& record = *signature.record;
   const std::uint32_t sums = record.saves_sums ? record.head_args : 0;
   const std::uint32_t outputs =
-      sums != 0 && segment.part == schedule::Part::kFirst ? 0 : record.outputs;
-  for (const NodeId m : segment.members) {
+      sums != 0 && call.part == schedule::Part::kFirst ? 0 : record.outputs;
+  for (const NodeId m : call.members) {
     for (std::uint32_t k = 0; k < outputs; ++k) {
       f(m + k, static_cast<std::byte*>(values_.at(m + k)), context_.graph.elements(m + k));
     }
@@ -95,62 +130,63 @@ void Alone::for_each_result(const SegmentView& segment, F f) const {
   }
 }
 
-void Alone::compute(const SegmentView& segment) {
+void Paranoia::before_call(const graph::Graph& graph, const Call& call) {
   before_.clear();
   alone_.clear();
-  if (!is_of_use(segment)) {
+  if (!is_of_use(call)) {
     return;
   }
-  const graph::Node& first = context_.graph[segment.members[0]];
+  const graph::Node& first = graph[call.members[0]];
   const std::int64_t number_bytes = ext::bytes_of(first.signature->number);
   const auto keep = [&](std::vector<std::byte>& in) {
-    for_each_result(segment, [&](NodeId, const std::byte* at, std::int64_t elements) {
+    for_each_result(call, [&](NodeId, const std::byte* at, std::int64_t elements) {
       in.insert(in.end(), at, at + elements * number_bytes);
     });
   };
   keep(before_);
-  for (const NodeId& m : segment.members) {
-    const util::Arena::Mark mark = arena_.mark();
-    SegmentView one = segment;
-    one.members = {&m, 1};
-    first.record().forward(context_.graph[m].signature->op, assembly_.call(one)->call);
-    memory_.end_call();
-    arena_.release(mark);
+  for (const NodeId& m : call.members) {
+    const util::Arena::Mark mark = parts_.arena.mark();
+    const SegmentView one{{&m, 1}, call.shared, call.args, call.part};
+    parts_.memory.begin_call(*first.device().memory);
+    first.record().forward(graph[m].signature->op, parts_.assembly.call(one)->call);
+    parts_.memory.end_call();
+    parts_.arena.release(mark);
   }
   keep(alone_);
   const std::byte* from = before_.data();
-  for_each_result(segment, [&](NodeId, std::byte* at, std::int64_t elements) {
+  for_each_result(call, [&](NodeId, std::byte* at, std::int64_t elements) {
     std::copy_n(from, elements * number_bytes, at);
     from += elements * number_bytes;
   });
 }
 
-void Alone::compare(const SegmentView& segment) const {
-  if (alone_.empty()) {
+void Paranoia::after_call(const graph::Graph& graph, const Call& call) {
+  if (alone_.empty() || !is_of_use(call)) {
     return;
   }
   const std::byte* alone = alone_.data();
-  for_each_result(segment, [&](NodeId n, const std::byte* at, std::int64_t elements) {
+  for_each_result(call, [&](NodeId n, const std::byte* at, std::int64_t elements) {
     const std::string found = difference(n, elements, at, alone);
     if (!found.empty()) {
-      const NodeId first = context_.graph.owner(n);
-      throw GraphError(std::string(context_.graph[first].record().info->name) + ": computed with " +
-                       std::to_string(segment.members.size() - 1) + " other nodes, in group " +
+      const NodeId first = graph.owner(n);
+      throw GraphError(std::string(graph[first].record().info->name) + ": computed with " +
+                       std::to_string(call.members.size() - 1) + " other nodes, in group " +
                        std::to_string(values_.group_of(first)) + ", " + found + "\n  " +
-                       context_.graph.describe(n));
+                       graph.describe(n));
     }
-    alone += elements * ext::bytes_of(context_.graph[n].signature->number);
+    alone += elements * ext::bytes_of(graph[n].signature->number);
   });
 }
 
-std::string Alone::difference(NodeId n, std::int64_t elements, const std::byte* together,
+std::string Paranoia::difference(NodeId n, std::int64_t elements, const std::byte* together,
                               const std::byte* alone) const {
   return context_.graph[n].signature->number == ext::Number::kFloat
              ? difference_of<float>(together, alone, elements)
              : difference_of<double>(together, alone, elements);
 }
 
-void Alone::remember(const Gradients& gradients) {
+void Paranoia::after_rehearsal() {
+  const Gradients& gradients = parts_.gradients;
   nodes_.clear();
   gradients_.clear();
   // There may be room for the nodes of an earlier graph.
@@ -167,7 +203,8 @@ void Alone::remember(const Gradients& gradients) {
   }
 }
 
-void Alone::compare(const Gradients& gradients) const {
+void Paranoia::before_delivery() {
+  const Gradients& gradients = parts_.gradients;
   for (const Gradient& g : nodes_) {
     if (!gradients.is_written(g.node)) {
       continue;
@@ -181,6 +218,14 @@ void Alone::compare(const Gradients& gradients) const {
           found + "\n  " + context_.graph.describe(g.node) + readers_of(g.node));
     }
   }
+}
+
+}  // namespace
+
+bool wants_paranoia() { return is_paranoid(); }
+
+std::unique_ptr<Hook> make_paranoia(const HookParts& parts) {
+  return std::make_unique<Paranoia>(parts);
 }
 
 }  // namespace dynet::execute
