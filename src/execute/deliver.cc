@@ -1,7 +1,7 @@
-// What a backward pass found is added to the storages of parameters.
+// The gradients of a backward pass are added to the storages of parameters.
 #include <optional>
 
-#include "execute/executor.h"
+#include "execute/backward.h"
 #include "kernels/float_mode.h"
 #include "params/gradient.h"
 #include "util/timeline.h"
@@ -9,7 +9,7 @@
 namespace dynet::execute {
 
 /// Nothing may throw once the first storage was changed: all memory is taken before.
-void Executor::deliver() {
+void Backward::deliver() {
   const util::Slice slice("gradients of parameters");
   const kernels::FlushDenormals float_mode;
   for (const NodeId n : path_.parameters()) {
@@ -23,9 +23,9 @@ void Executor::deliver() {
   }
 }
 
-void Executor::deliver_parameter(NodeId n) {
+void Backward::deliver_parameter(NodeId n) {
   const graph::Node& node = context_.graph[n];
-  const bool has_products = weights_.has(node.payload->storage_slot);
+  const bool has_products = products_.has(n);
   if (!gradients_.is_written(n) && !has_products) {
     return;
   }
@@ -39,14 +39,14 @@ void Executor::deliver_parameter(NodeId n) {
   std::optional<double> squared_norm;
   if (has_products) {
     const ext::Block block{lock.data(), 1, fresh};
-    squared_norm = weights_.add(
-        context_.kernels(n), node.payload->storage_slot,
+    squared_norm = products_.add(
+        context_.kernels(n), n,
         {.dim = context_.graph.dim(n), .examples = 1, .blocks = &block, .block_count = 1});
   }
   lock.written(squared_norm);
 }
 
-void Executor::deliver_lookup(NodeId n) {
+void Backward::deliver_lookup(NodeId n) {
   params::LookupGradientLock lock(params::lookup_storage(context_.graph[n].payload->storage));
   const std::int64_t row_bytes = context_.graph.example_bytes(n);
   const auto* gradient = static_cast<const std::byte*>(gradients_.ensure(n));

@@ -1,7 +1,5 @@
 // The hook that lets a thread stop its requests, and shows a worker's parent that groups run.
-#include "execute/context.h"
-#include "execute/history.h"
-#include "execute/hooks.h"
+#include "execute/executor.h"
 #include "util/interrupt.h"
 #include "util/pulse.h"
 
@@ -11,7 +9,7 @@ namespace {
 class Interrupts final : public Hook {
  public:
   explicit Interrupts(const HookParts& parts)
-      : graph_(parts.context.graph), history_(parts.history) {}
+      : graph_(parts.executor.context().graph), history_(parts.executor.history()) {}
 
   void begin_request(bool /*backward*/) noexcept override { interrupt_ = util::Interrupt(); }
   void before_work(std::int64_t microseconds) override { interrupt_.pass(microseconds); }

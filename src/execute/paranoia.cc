@@ -9,15 +9,13 @@
 
 #include "dynet/except.h"
 
-#include "execute/assembly.h"
-#include "execute/gradients.h"
-#include "execute/hooks.h"
+#include "execute/executor.h"
 #include "execute/verify.h"
 
 namespace dynet::execute {
 namespace {
 
-/// How far results may be apart where the terms of sums are added in another order, relative to
+/// How far results may be apart if the terms of sums are added in another order, relative to
 /// numbers above 1.
 template <class T>
 constexpr double kBound = sizeof(T) == sizeof(float) ? 1e-4 : 1e-10;
@@ -54,14 +52,17 @@ std::string difference_of(const std::byte* together, const std::byte* alone, std
 }
 
 /// Computes the members of each call one by one, with the same inputs and random numbers, and
-/// compares their results with the results of the call; then values and gradients with those of a
-/// rehearsal. Finds operations that mix numbers of different members, and loops that depend on the
-/// place of an element. Does nothing for devices whose memory the host does not see. After each
+/// compares their results with the results of the call; then gradients with the gradients of
+/// a rehearsal. Finds operations that mix numbers of different members, and loops that depend on
+/// the place of an element. Does nothing for devices whose memory the host does not see. After each
 /// request, verifies the executor. Not thread-safe.
 class Paranoia final : public Hook {
  public:
   explicit Paranoia(const HookParts& parts)
-      : parts_(parts), context_(parts.context), values_(parts.values) {}
+      : executor_(parts.executor),
+        tools_(parts.tools),
+        context_(executor_.context()),
+        values_(executor_.values()) {}
 
   void before_call(const graph::Graph& graph, const Call& call) override;
   /// GraphError that names operation, group and node if a result differs.
@@ -70,7 +71,7 @@ class Paranoia final : public Hook {
   void after_rehearsal() override;
   /// GraphError if a gradient differs from its gradient in the rehearsal.
   void before_delivery() override;
-  void after_request(const char* event) override { verify_if_paranoid(parts_.executor, event); }
+  void after_request(const char* event) override { verify_if_paranoid(executor_, event); }
 
  private:
   [[nodiscard]] bool is_of_use(const Call& call) const;
@@ -80,7 +81,8 @@ class Paranoia final : public Hook {
   template <class F>
   void for_each_result(const Call& call, F f) const;
 
-  HookParts parts_;
+  const Executor& executor_;
+  CallTools& tools_;
   const Context& context_;
   const Values& values_;
   std::vector<std::byte> before_, alone_;  ///< the results of all members, one after the other
@@ -110,8 +112,8 @@ bool Paranoia::is_of_use(const Call& call) const {
          context_.memory(call.members[0]).is_host_visible();
 }
 
-/// Calls f(node, its memory, elements) for all results of the call of each member: every output, and
-/// sums that are saved. The first part of a node computes the sums alone.
+/// Calls f(node, its memory, elements) for all results of the call of each member: every output,
+/// and sums that are saved. The first part of a node computes the sums alone.
 template <class F>
 void Paranoia::for_each_result(const Call& call, F f) const {
   const graph::Signature& signature = *context_.graph[call.members[0]].signature;
@@ -145,12 +147,12 @@ void Paranoia::before_call(const graph::Graph& graph, const Call& call) {
   };
   keep(before_);
   for (const NodeId& m : call.members) {
-    const util::Arena::Mark mark = parts_.arena.mark();
+    const util::Arena::Mark mark = tools_.arena.mark();
     const SegmentView one{{&m, 1}, call.shared, call.args, call.part};
-    parts_.memory.begin_call(*first.device().memory);
-    first.record().forward(graph[m].signature->op, parts_.assembly.call(one)->call);
-    parts_.memory.end_call();
-    parts_.arena.release(mark);
+    tools_.memory.begin_call(*first.device().memory);
+    first.record().forward(graph[m].signature->op, tools_.assembly.call(one)->call);
+    tools_.memory.end_call();
+    tools_.arena.release(mark);
   }
   keep(alone_);
   const std::byte* from = before_.data();
@@ -179,14 +181,14 @@ void Paranoia::after_call(const graph::Graph& graph, const Call& call) {
 }
 
 std::string Paranoia::difference(NodeId n, std::int64_t elements, const std::byte* together,
-                              const std::byte* alone) const {
+                                 const std::byte* alone) const {
   return context_.graph[n].signature->number == ext::Number::kFloat
              ? difference_of<float>(together, alone, elements)
              : difference_of<double>(together, alone, elements);
 }
 
 void Paranoia::after_rehearsal() {
-  const Gradients& gradients = parts_.gradients;
+  const Gradients& gradients = executor_.gradients();
   nodes_.clear();
   gradients_.clear();
   // There may be room for the nodes of an earlier graph.
@@ -204,7 +206,7 @@ void Paranoia::after_rehearsal() {
 }
 
 void Paranoia::before_delivery() {
-  const Gradients& gradients = parts_.gradients;
+  const Gradients& gradients = executor_.gradients();
   for (const Gradient& g : nodes_) {
     if (!gradients.is_written(g.node)) {
       continue;

@@ -12,8 +12,7 @@
 
 #include "dynet/globals.h"
 
-#include "execute/context.h"
-#include "execute/hooks.h"
+#include "execute/executor.h"
 #include "util/timeline.h"
 #include "util/trace.h"
 
@@ -209,7 +208,8 @@ void CallTimes::after_call(const graph::Graph& graph, const Call& call) {
       bytes += graph.bytes(n + k);
     }
   }
-  profile_.add(record, backward_, static_cast<std::int64_t>(call.members.size()), bytes, taken.count());
+  profile_.add(record, backward_, static_cast<std::int64_t>(call.members.size()), bytes,
+               taken.count());
   if (is_recording_) {
     record_call(call.members, bytes, end);
   }
@@ -242,7 +242,7 @@ bool wants_profile() {
 }
 
 std::unique_ptr<Hook> make_profile(const HookParts& parts) {
-  return std::make_unique<CallTimes>(parts.context.graph);
+  return std::make_unique<CallTimes>(parts.executor.context().graph);
 }
 
 }  // namespace dynet::execute

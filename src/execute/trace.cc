@@ -1,12 +1,11 @@
 // The hook that writes plans and their memory to stderr, with DYNET_TRACE.
+#include "util/trace.h"
+
 #include <cstdio>
 #include <string>
 
-#include "execute/context.h"
-#include "execute/hooks.h"
-#include "execute/values.h"
+#include "execute/executor.h"
 #include "schedule/explain.h"
-#include "util/trace.h"
 
 namespace dynet::execute {
 namespace {
@@ -14,7 +13,7 @@ namespace {
 class PlanTrace final : public Hook {
  public:
   explicit PlanTrace(const HookParts& parts)
-      : graph_(parts.context.graph), values_(parts.values) {}
+      : graph_(parts.executor.context().graph), values_(parts.executor.values()) {}
 
   /// Writes the groups of a plan, and their number beside the lower bound.
   void after_plan(const std::vector<NodeId>& nodes, const schedule::Plan& plan) override {

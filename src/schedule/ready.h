@@ -3,7 +3,7 @@
 // The types that have ready units, and which of them runs next.
 //
 // A type of which all units that are left are ready is complete: it runs at once. Of the others the
-// one runs that misses least. What a type misses are the units of its lowest unfinished level that
+// one runs that misses least. A type misses the units of its lowest unfinished level that
 // are not ready; a type that misses none is *safe*: no schedule needs fewer groups for it. (Neubig
 // et al., 2017, "On-the-fly operation batching in dynamic computation graphs", run the type of the
 // lowest mean depth, safe or not.)

@@ -13,8 +13,8 @@ constexpr std::uint32_t kMaxSites = 16;  // of one type; further ones count as t
 constexpr std::int64_t kLargeWeights = 1 << 13;
 constexpr std::uint32_t kFewColumns = 2;
 
-/// Have two nodes of one key, of type number `t`, the same weights and heads? An argument that waits
-/// for a node of the key is no weight.
+/// Have two nodes of one key, of type number `t`, the same weights and heads? An argument that
+/// waits for a node of the key is no weight.
 bool is_same_site(const graph::Graph& graph, const Waits& waits, const graph::Node& x,
                   const graph::Node& y, std::uint32_t t) {
   std::uint64_t compared = ~Terms(x.record()).ends() & bits_below(x.arity);
@@ -55,8 +55,7 @@ bool Split::may_split(const graph::Node& node) {
 }
 
 std::uint64_t Split::visit_site(const graph::Graph& graph, const Waits& waits, NodeId id,
-                                std::uint32_t i, std::uint32_t t, Type& type,
-                                std::uint64_t above) {
+                                std::uint32_t i, std::uint32_t t, Type& type, std::uint64_t above) {
   ++sums_;
   const std::uint32_t site = find_site(graph, waits, id, t, type);
   site_[i] = site;

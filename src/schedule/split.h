@@ -2,15 +2,17 @@
 
 // Which terms leave a sum of terms, to be computed before the others for many nodes at once.
 //
-// A term leaves its node where it does not wait for the recurrence that the node stands on.
-// Recurrences are those of the program, not of one node: a left child that happens to be a leaf
-// waits for nothing, but its place is that of children, and splitting the node would only cost a
-// call. So an argument counts as recurrent where in any node of the same *site* it waits for
-// another node of the site. The input of a second layer waits for a node of the same key in the
-// first. Mostly it stays, so that both layers run side by side in the fewest groups. Where large
-// weights would be read for a few columns at each step, which takes longer than a group does, it
-// leaves: all steps have one product when the first layer is done. The state, which makes results
-// of complete sums, is read with the terms that stay.
+// A term leaves its node if it does not wait for the recurrence that the node stands on. A
+// recurrence belongs to the program, not to one node: a left child that happens to be a leaf waits
+// for nothing, but stands where other nodes have children, and splitting the node would only cost
+// a call. So an argument counts as recurrent if in any node of the same *site* it waits for another
+// node of the site.
+//
+// The input of a second layer waits for a node of the same key in the first. Mostly this term
+// stays, so that both layers run side by side in the fewest groups. It leaves if large weights
+// would be read for a few columns at each step, which takes longer than a group does: all steps
+// have one product when the first layer is done. The state, which makes results of complete sums,
+// is read with the terms that stay.
 
 #include <cstdint>
 #include <vector>
@@ -58,8 +60,8 @@ class Split {
   static bool may_split(const graph::Node& node);
   std::uint64_t visit_site(const graph::Graph& graph, const Waits& waits, NodeId id,
                            std::uint32_t i, std::uint32_t t, Type& type, std::uint64_t above);
-  std::uint32_t find_site(const graph::Graph& graph, const Waits& waits, NodeId id,
-                          std::uint32_t t, Type& type);
+  std::uint32_t find_site(const graph::Graph& graph, const Waits& waits, NodeId id, std::uint32_t t,
+                          Type& type);
   [[nodiscard]] std::uint64_t terms_that_leave(const graph::Graph& graph, const Waits& waits,
                                                const graph::Node& node, std::uint32_t i,
                                                std::uint32_t t) const;

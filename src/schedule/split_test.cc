@@ -114,9 +114,8 @@ TEST_F(SplitTest, APlaceThatWaitsInOneNodeStaysInAllNodesOfTheSite) {
 
 /// The inputs of an upper layer leave only if large weights meet few columns.
 TEST_F(SplitTest, AnUpperLayerIsSplitForLargeWeightsAndFewColumns) {
-  for (const auto& [size, batch, leaves] : {std::tuple{8U, 1U, false},
-                                            std::tuple{128U, 1U, true},
-                                            std::tuple{128U, 4U, false}}) {
+  for (const auto& [size, batch, leaves] :
+       {std::tuple{8U, 1U, false}, std::tuple{128U, 1U, true}, std::tuple{128U, 4U, false}}) {
     graph.clear();
     const NodeId b = constant({size});
     std::vector<NodeId> xs(3);

@@ -82,8 +82,7 @@ void Units::make_units(const graph::Graph& graph, const std::vector<NodeId>& wan
     const graph::Node& node = graph[wanted[i]];
     levels.merge(i, waits_.of(i));
     const bool repeats = types[type_[i]].counter != kNone;
-    const std::uint64_t mask =
-        repeats ? split_.first_terms(graph, waits_, node, i, type_[i]) : 0;
+    const std::uint64_t mask = repeats ? split_.first_terms(graph, waits_, node, i, type_[i]) : 0;
     const std::uint32_t first = mask == 0 ? kNone : first_part_type(type_[i], mask);
     if (first != kNone) {
       add_parts(node, wanted[i], i, first);

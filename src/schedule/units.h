@@ -28,7 +28,7 @@ struct Unit {
 /// The units of one request. Reused, so that scheduling allocates nothing in the steady state.
 class Units {
  public:
-  /// False, and nothing is to be used, where all nodes are of different types.
+  /// False, and nothing is to be used, if all nodes are of different types.
   bool make(const graph::Graph& graph, const std::vector<NodeId>& wanted);
 
   std::vector<Type> types;

@@ -1,7 +1,7 @@
 #pragma once
 
-// The nodes that may share groups, and whom they wait for: what split.h, levels.h and units.h have
-// in common.
+// The nodes that may share groups, and the nodes they wait for. Read by split.h, levels.h and
+// units.h.
 
 #include <algorithm>
 #include <cstdint>
@@ -103,7 +103,7 @@ inline Above Waits::add(const graph::Node& node, std::uint32_t i) {
     waits_.resize(2 * (count + std::size_t{node.arity}));
   }
   Above above;
-  // Pointers of their own: what is written may alias everything.
+  // Pointers of their own: the numbers that are written may alias everything.
   const std::uint32_t* const number = number_.data();
   const Above* const of = above_.data();
   std::uint32_t* const waits = waits_.data();

@@ -61,25 +61,13 @@ class Hook {
   [[nodiscard]] virtual bool sees_rehearsals() const { return false; }
 };
 
-class Assembly;
-class CallMemory;
-class Context;
 class Executor;
-class Gradients;
-class History;
-class OperandArena;
-class Values;
+struct CallTools;
 
-/// The parts of an executor that hooks of the library look at.
+/// Where the hooks of the library look.
 struct HookParts {
   const Executor& executor;
-  const Context& context;
-  const History& history;
-  const Values& values;
-  const Gradients& gradients;
-  Assembly& assembly;
-  OperandArena& arena;
-  CallMemory& memory;
+  CallTools& tools;
 };
 
 /// The hooks of one graph, in the order in which they are called. The list is empty unless a test,
@@ -87,7 +75,7 @@ struct HookParts {
 /// thread-safe.
 class Hooks {
  public:
-  explicit Hooks(const HookParts& parts) : parts_(parts) {}
+  Hooks(const Executor& executor, CallTools& tools) : parts_{executor, tools} {}
   Hooks(const Hooks&) = delete;
   Hooks& operator=(const Hooks&) = delete;
   ~Hooks() = default;
