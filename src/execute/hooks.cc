@@ -1,7 +1,9 @@
 #include "execute/hooks.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
+#include <memory>
 
 namespace dynet::execute {
 namespace {

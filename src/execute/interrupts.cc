@@ -1,4 +1,8 @@
 // The hook that lets a thread stop its requests, and shows a worker's parent that groups run.
+#include <cstdint>
+#include <memory>
+#include <span>
+
 #include "execute/executor.h"
 #include "util/interrupt.h"
 #include "util/pulse.h"

@@ -1,8 +1,11 @@
 // The hook that writes plans and their memory to stderr, with DYNET_TRACE.
 #include "util/trace.h"
 
+#include <cstddef>
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "execute/executor.h"
 #include "schedule/explain.h"
