@@ -19,8 +19,8 @@ namespace {
 // -----------------------------------------------------------------------------
 
 /// Counts the calls that copy.
-struct CountCopies final : execute::Observer {
-  void on_call(const graph::Graph& graph, const Call& call) override {
+struct CountCopies final : execute::Hook {
+  void before_call(const graph::Graph& graph, const Call& call) override {
     ++(graph[call.members[0]].signature->from == nullptr ? calls : copies);
   }
   long calls = 0;
@@ -45,7 +45,7 @@ void check_random_graphs(const std::vector<Device*>& devices, double bound) {
     for (const bool batching : {true, false}) {
       RunOptions several{devices[0], batching};
       several.devices = devices;
-      several.observer = &count;
+      several.hook = &count;
       EXPECT_EQ(compare(program, run(program, several), expected, bound), "");
     }
   }

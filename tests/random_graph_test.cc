@@ -66,7 +66,7 @@ TEST(RandomGraphs, MergedEqualsOneByOne) {
     Observed observed;
     observed.count_into(&counts);
     RunOptions merged{double_device(), true};
-    merged.observer = &observed;
+    merged.hook = &observed;
     std::string bad = compare(program, run(program, merged), expected, tolerance::kMergedInDouble);
     kernels::use_target(targets[static_cast<std::size_t>(g) % targets.size()]);
     ops::install_simd_rules();

@@ -1,13 +1,14 @@
-// Gradients that users ask for after a backward pass. What the pass left for its end is made true
-// first, or a second pass computes what the first one never had.
+// Gradients that users ask for after a backward pass. Products that the pass left are done first,
+// or a second pass computes gradients that the first one never had.
 #include <string>
 
-#include "execute/executor.h"
-#include "execute/reading.h"
+#include "dynet/except.h"
+
+#include "execute/backward.h"
 
 namespace dynet::execute {
 
-const Tensor& Executor::gradient(NodeId n) {
+const Tensor& Backward::gradient(NodeId n) {
   const graph::Graph& graph = context_.graph;
   if (!request_.is_valid) {
     throw errors::GraphError("gradient: no backward was run since the graph was last computed\n  " +
@@ -18,41 +19,31 @@ const Tensor& Executor::gradient(NodeId n) {
         "gradient: the node was made after the one that backward started from (node " +
         std::to_string(request_.root) + ")\n  " + graph.describe(n));
   }
-  if (request_.done == Pass::kNone || (request_.done != Pass::kInspect && late_gradients_.has(n))) {
+  if (request_.done == Pass::kNone) {
     inspect();
   } else if (graph[n].record().gradient_goes_to == ext::GradientTo::kStorage) {
     finish_gradient_of_parameter(n);
   }
-  return gradient_views_.view(n, context_.tensor(n, gradients_.ensure_true(n)));
-}
-
-void Executor::refuse_old(NodeId root, std::span<const NodeId> path) {
-  const Reading reading(context_.graph);
-  values_.grow();
-  changes_.begin_backward(root);
-  for (std::size_t i = 0; changes_.has_any() && i < path.size(); ++i) {
-    changes_.refuse_old(path[i], "gradient");
-  }
+  return views_.view(n, context_.tensor(n, gradients_.ensure_true(n)));
 }
 
 /// A pass that adds nothing to the storages and computes every node's own gradient.
-void Executor::inspect() {
+void Backward::inspect() {
   request_.done = Pass::kNone;
   const memory::Pools::Mark before = gradients_.pools().mark();
-  interrupt_ = util::Interrupt();
+  const Hooks::Request request(hooks_, true);
   try {
-    run_watched_backward(request_.root, request_.full, Pass::kInspect);
+    walk(request_.root, request_.full, Pass::kInspect);
   } catch (...) {  // another one may be tried
     gradients_.pools().release(before);
-    give_back_unused();
     throw;
   }
   request_.done = Pass::kInspect;
 }
 
-/// Makes true what was left for the end of the pass. One of several nodes of a parameter has had no
-/// gradient of its own so far.
-void Executor::finish_gradient_of_parameter(NodeId n) {
+/// Does the products that were left for the end of the pass. One of several nodes of a parameter
+/// has had no gradient of its own so far.
+void Backward::finish_gradient_of_parameter(NodeId n) {
   const std::uint32_t slot = context_.graph[n].payload->storage_slot;
   if (request_.done == Pass::kInspect) {
     return;
@@ -61,14 +52,14 @@ void Executor::finish_gradient_of_parameter(NodeId n) {
     inspect();
     return;
   }
-  if (!weights_.has(slot)) {
+  if (!products_.has(n)) {
     return;
   }
   const ext::Block block{gradients_.ensure(n), 1, !gradients_.is_written(n)};
-  weights_.add(context_.kernels(n), slot,
-               {.dim = context_.graph.dim(n), .examples = 1, .blocks = &block, .block_count = 1});
+  products_.add(context_.kernels(n), n,
+                {.dim = context_.graph.dim(n), .examples = 1, .blocks = &block, .block_count = 1});
   gradients_.set_written(n);
-  weights_.drop(slot);
+  products_.drop(n);
 }
 
 }  // namespace dynet::execute

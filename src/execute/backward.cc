@@ -1,14 +1,13 @@
 // Backward: the order in which the groups of a pass are walked.
+#include "execute/backward.h"
+
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
-#include "execute/executor.h"
 #include "execute/reading.h"
-#include "execute/verify.h"
+#include "execute/routes.h"
 #include "kernels/float_mode.h"
 
 namespace dynet::execute {
@@ -41,97 +40,57 @@ void for_each_part(const graph::Graph& graph, const Assembled& call, std::span<c
 }
 }  // namespace
 
-void Executor::backward(NodeId root, bool full) {
-  const graph::Graph& graph = context_.graph;
-  if (is_in_inference_scope()) {
-    throw errors::GraphError(
-        "backward: within an inference scope there are no gradients; call it outside\n  " +
-        graph.describe(root));
-  }
-  if (graph.dim(root).elements() != 1) {
-    throw errors::ShapeError("backward: the node has shape " + to_string(graph.dim(root)) +
-                             "; want one element, such as a loss summed over its batch\n  " +
-                             graph.describe(root));
-  }
-  compute(root, false);
-  const Reading reading(graph);
-  forget_gradients();
-  interrupt_ = util::Interrupt();
-  const util::Arena::Mark before = arena_.mark();
+void Backward::run(NodeId root, bool full) {
+  const Reading reading(context_.graph);
+  forget();
+  const Hooks::Request request(hooks_, true);
+  const util::Arena::Mark before = tools_.arena.mark();
   try {
-    if (alone_ != nullptr) {
-      remember_alone(root, full);
-    }
-    run_watched_backward(root, full, Pass::kAccumulate);
-    if (alone_ != nullptr) {
-      alone_->compare(gradients_);
-    }
+    hooks_.rehearse([&] { walk(root, full, Pass::kInspect); });
+    walk(root, full, Pass::kAccumulate);
+    hooks_.each([](Hook& hook) { hook.before_delivery(); });
     deliver();
     changes_.pass(path_.found());
   } catch (...) {
-    arena_.release(before);
-    forget_gradients();
+    tools_.arena.release(before);
+    forget();
     gradients_.pools().reset();
-    give_back_unused();
     throw;
   }
-  arena_.release(before);
+  tools_.arena.release(before);
   request_ = {true, full, root, Pass::kAccumulate};
-  verify_if_paranoid(*this, "backward");
+  hooks_.each([](Hook& hook) { hook.after_request("backward"); });
 }
 
-void Executor::run_watched_backward(NodeId root, bool full, Pass pass) {
-  std::optional<Watch> watch;
-  if (Watch::is_wanted()) {
-    watch.emplace(context_.graph, true, watch_);
-  }
-  run_backward(root, full, pass);
-}
-
-/// Calls of a pass that inspects have one member each. These are shown to nobody.
-void Executor::remember_alone(NodeId root, bool full) {
-  struct Hidden {
-    explicit Hidden(Observer*& of) : slot(of), observer(std::exchange(of, nullptr)) {}
-    Hidden(const Hidden&) = delete;
-    Hidden& operator=(const Hidden&) = delete;
-    ~Hidden() { slot = observer; }
-    Observer*& slot;
-    Observer* observer;
-  } const hidden(observer_);
-  run_backward(root, full, Pass::kInspect);
-  alone_->remember(gradients_);
-}
-
-void Executor::run_backward(NodeId root, bool full, Pass pass) {
+void Backward::walk(NodeId root, bool full, Pass pass) {
   const kernels::FlushDenormals float_mode;
   changes_.begin_backward(root);
   // A pass that only inspects leaves the memory of the views handed out so far alone.
   gradients_.begin(pass == Pass::kInspect);
-  weights_.begin();
-  computed_weights_.begin();
-  late_gradients_.begin();
-  upload_.clear();
+  products_.begin(context_.graph.size());
+  tools_.upload.clear();
   path_.find(root, full, pass == Pass::kAccumulate, gradients_);
   const NodeId owner = gradients_.owner(root);
   context_.kernels(owner).fill(gradients_.target(owner).data, 1.0, 1);
   path_.walk_groups([&](std::uint32_t g) {
-    pass_group(g);
+    hooks_.each([g](Hook& hook) { hook.before_group(g); });
     const schedule::Group& group = history_.group(g);
-    if (watch_ != nullptr) {
-      watch_->begin_group(g);
-    }
     for (std::uint32_t s = group.begin + group.count; s-- > group.begin;) {
       const SegmentView segment = history_.segment(group, s);
       Assembled* const call = history_.call(s);
-      backward_segment(segment, changes_.has_any() ? put_back(segment, call) : call, pass);
+      run_segment(segment, changes_.has_any() ? put_back(segment, call) : call, pass);
     }
   });
-  computed_weights_.finish_all();  // of rows of tables
+  for (const NodeId weight : products_.weights()) {  // rows of tables
+    if (products_done(context_.graph, weight) != Route::Done::kAtDelivery) {
+      finish_products(weight);
+    }
+  }
   gradients_.settle_all();
 }
 
 /// Adds up the pieces of the gradients of nodes that the pass comes to.
-void Executor::settle_gradients(std::span<const NodeId> members) {
+void Backward::settle_gradients(std::span<const NodeId> members) {
   if (!gradients_.has_pieces()) {
     return;
   }
@@ -143,51 +102,49 @@ void Executor::settle_gradients(std::span<const NodeId> members) {
   }
 }
 
+/// Adds the products that were left for `n`, if any, to its gradient.
+void Backward::finish_products(NodeId n) {
+  if (!products_.has(n)) {
+    return;
+  }
+  gradients_.begin_write();
+  const Gradients::Target to = gradients_.target(n);
+  const ext::Block block{to.data, 1, to.fresh};
+  products_.add(context_.kernels(n), n,
+                {.dim = context_.graph.dim(n), .examples = 1, .blocks = &block, .block_count = 1});
+  products_.drop(n);
+}
+
 /// The products that were left for the gradients of nodes that the pass comes to.
-void Executor::finish_weights(std::span<const NodeId> members) {
+void Backward::finish_weights(std::span<const NodeId> members) {
   const std::uint32_t outputs = context_.graph[members[0]].record().outputs;
   for (const NodeId m : members) {
     for (std::uint32_t k = 0; k < outputs; ++k) {
-      computed_weights_.finish(m + k);
+      finish_products(m + k);
     }
   }
 }
 
-/// Whether the segment waits for the end of the pass. While somebody watches none does: who watches
-/// is shown every call, and finds its gradients in the memory of the graph.
-bool Executor::leave_for_end(const SegmentView& segment, const Assembled* whole) {
-  if (observer_ != nullptr || watch_ != nullptr || alone_ != nullptr ||
-      !late_gradients_.can_wait(segment)) {
-    return false;
-  }
-  late_gradients_.note(segment, whole != nullptr ? *whole : *assembly_.call(segment));
-  upload_.send(gradients_.pools());
-  return true;
-}
-
 /// The call of a segment, with the values of parameters that it was computed with.
-Assembled* Executor::put_back(const SegmentView& segment, Assembled* call) {
+Assembled* Backward::put_back(const SegmentView& segment, Assembled* call) {
   const graph::Node& node = context_.graph[segment.members[0]];
   if (node.record().is_leaf() || node.record().stops_gradient || !needs_call(node)) {
     return call;
   }
   if (call == nullptr) {  // not kept
-    call = assembly_.call(segment);
+    call = tools_.assembly.call(segment);
   }
   changes_.put_back(segment, *call);
   return call;
 }
 
-void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pass pass) {
+void Backward::run_segment(const SegmentView& segment, Assembled* whole, Pass pass) {
   const ext::Record& record = context_.graph[segment.members[0]].record();
   if (record.stops_gradient || record.gradient_goes_to != ext::GradientTo::kArguments) {
     return;
   }
   settle_gradients(segment.members);
-  if (computed_weights_.has_any()) {
-    if (pass == Pass::kAccumulate && leave_for_end(segment, whole)) {
-      return;
-    }
+  if (products_.has_computed()) {
     finish_weights(segment.members);
     settle_gradients(segment.members);
   }
@@ -207,73 +164,62 @@ void Executor::backward_segment(const SegmentView& segment, Assembled* whole, Pa
   if (active.empty() || context_.graph[active[0]].arity == 0) {
     return;
   }
-  const util::Arena::Mark before = arena_.mark();
+  const util::Arena::Mark before = tools_.arena.mark();
   const bool is_copy = context_.graph[active[0]].signature->from != nullptr;
   if (whole == nullptr && !record.aliases && !is_copy) {  // not kept
-    whole = assembly_.call(segment);
+    whole = tools_.assembly.call(segment);
   }
   if (is_copy) {
     copy_back(active);
   } else if (record.aliases) {
     for (const NodeId m : active) {
-      backward_alias(m);
+      run_alias(m);
     }
   } else if (pass == Pass::kInspect) {  // each member's own parameter node gets its own gradient
     for (const NodeId& m : active) {
-      backward_call(segment, {&m, 1}, *whole, pass);
+      call(segment, {&m, 1}, *whole, pass);
     }
   } else {
     for_each_part(context_.graph, *whole, active, [&](std::span<const NodeId> part) {
-      backward_call(segment, part, *whole, pass);
+      call(segment, part, *whole, pass);
     });
   }
-  arena_.release(before);
+  tools_.arena.release(before);
 }
 
-void Executor::backward_call(const SegmentView& segment, std::span<const NodeId> active,
-                             Assembled& whole, Pass pass) {
+void Backward::call(const SegmentView& segment, std::span<const NodeId> active, Assembled& whole,
+                    Pass pass) {
   const graph::Node& node = context_.graph[active[0]];
-  if (observer_ != nullptr) {
-    observer_->on_call(context_.graph, {active, segment.shared, segment.args, true});
-  }
-  const util::Arena::Mark before = arena_.mark();
+  const util::Arena::Mark before = tools_.arena.mark();
   gradients_.begin_write();
-  Assembled& assembled =
-      active.size() == segment.members.size() ? whole : *assembly_.part(segment, active, whole);
+  Assembled& assembled = active.size() == segment.members.size()
+                             ? whole
+                             : *tools_.assembly.part(segment, active, whole);
   if (changes_.has_any()) {
     changes_.put_back(segment, assembled);
   }
-  upload_.send(gradients_.pools());
-  gradient_operands_.attach(assembled, active, segment.shared, pass == Pass::kAccumulate);
-  if (watch_ != nullptr) {
-    watch_->before_call(active);
-  }
-  call_memory_.begin_call(*node.device().memory);
+  tools_.upload.send(gradients_.pools());
+  operands_.attach(assembled, active, segment.shared, pass == Pass::kAccumulate);
+  const Hook::Call shown{active, segment.shared, segment.args, segment.part, true, true};
+  hooks_.each([&](Hook& hook) { hook.before_call(context_.graph, shown); });
+  tools_.memory.begin_call(*node.device().memory);
   node.record().backward(node.signature->op, assembled.call);
-  call_memory_.end_call();
-  if (watch_ != nullptr) {
-    watch_->after_call(active);
-  }
-  gradient_operands_.settle(assembled);
-  arena_.release(before);
+  tools_.memory.end_call();
+  hooks_.each([&](Hook& hook) { hook.after_call(context_.graph, shown); });
+  operands_.settle(assembled);
+  tools_.arena.release(before);
 }
 
-void Executor::copy_back(std::span<const NodeId> active) {
-  if (observer_ != nullptr) {
-    observer_->on_call(context_.graph, {active, 0, schedule::kAllArgs, true});
-  }
-  if (watch_ != nullptr) {
-    watch_->before_call(active);
-  }
+void Backward::copy_back(std::span<const NodeId> active) {
+  const Hook::Call shown{active, 0, schedule::kAllArgs, schedule::Part::kWhole, true, false};
+  hooks_.each([&](Hook& hook) { hook.before_call(context_.graph, shown); });
   gradients_.begin_write();
   copies_.backward(active);
-  if (watch_ != nullptr) {
-    watch_->after_call(active);
-  }
+  hooks_.each([&](Hook& hook) { hook.after_call(context_.graph, shown); });
 }
 
 /// An alias has its argument's memory as value, but a gradient of its own.
-void Executor::backward_alias(NodeId n) {
+void Backward::run_alias(NodeId n) {
   const NodeId argument = context_.graph[n].args[0];
   if (!gradients_.needs(argument)) {
     return;

@@ -1,7 +1,7 @@
-// What a backward pass found is added to the storages of parameters.
+// The gradients of a backward pass are added to the storages of parameters.
 #include <optional>
 
-#include "execute/executor.h"
+#include "execute/backward.h"
 #include "kernels/float_mode.h"
 #include "params/gradient.h"
 #include "util/timeline.h"
@@ -9,7 +9,7 @@
 namespace dynet::execute {
 
 /// Nothing may throw once the first storage was changed: all memory is taken before.
-void Executor::deliver() {
+void Backward::deliver() {
   const util::Slice slice("gradients of parameters");
   const kernels::FlushDenormals float_mode;
   prepare_long_rows();
@@ -28,7 +28,7 @@ void Executor::deliver() {
   });
 }
 
-void Executor::prepare_long_rows() {
+void Backward::prepare_long_rows() {
   long_rows_.begin();
   const auto for_each_lookup = [this](auto f) {
     for (const NodeId n : path_.lookups()) {
@@ -46,35 +46,30 @@ void Executor::prepare_long_rows() {
   }
 }
 
-void Executor::deliver_parameter(NodeId n) {
+void Backward::deliver_parameter(NodeId n) {
   const graph::Node& node = context_.graph[n];
-  const bool has_products = weights_.has(node.payload->storage_slot);
-  const bool has_late = late_gradients_.has(n);
-  if (!gradients_.is_written(n) && !has_products && !has_late) {
+  const bool has_products = products_.has(n);
+  if (!gradients_.is_written(n) && !has_products) {
     return;
   }
   params::GradientLock lock(params::storage_base(node.payload->storage));
   bool fresh = lock.fresh();
-  if (gradients_.is_written(n)) {
+  if (gradients_.is_written(n)) {  // before the products, which also say the norm of all
     context_.kernels(n).add_scaled(1.0, gradients_.ensure(n), lock.data(),
                                    context_.graph.elements(n), fresh);
-    fresh = false;
-  }
-  if (has_late) {  // before the products, which also say the norm of all
-    late_gradients_.add(n, lock.data(), fresh);
     fresh = false;
   }
   std::optional<double> squared_norm;
   if (has_products) {
     const ext::Block block{lock.data(), 1, fresh};
-    squared_norm = weights_.add(
-        context_.kernels(n), node.payload->storage_slot,
+    squared_norm = products_.add(
+        context_.kernels(n), n,
         {.dim = context_.graph.dim(n), .examples = 1, .blocks = &block, .block_count = 1});
   }
   lock.written(squared_norm);
 }
 
-void Executor::deliver_lookup(NodeId n) {
+void Backward::deliver_lookup(NodeId n) {
   params::LookupGradientLock lock(params::lookup_storage(context_.graph[n].payload->storage));
   const std::int64_t row_bytes = context_.graph.example_bytes(n);
   const auto* gradient = static_cast<const std::byte*>(gradients_.ensure(n));
@@ -91,7 +86,7 @@ void Executor::deliver_lookup(NodeId n) {
 
 /// The rows that forward read: the group of a lookup is one call. A call that was not kept read the
 /// graph's own copy.
-std::span<const unsigned> Executor::rows_of(NodeId lookup) const {
+std::span<const unsigned> Backward::rows_of(NodeId lookup) const {
   const Assembled* call = history_.call(history_.group(values_.group_of(lookup)).begin);
   const unsigned* rows = call != nullptr ? call->host_indices() + values_.offset(lookup)
                                          : context_.graph.indices(lookup).data();

@@ -1,11 +1,8 @@
 #include "execute/executor.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "execute/reading.h"
-#include "execute/trace.h"
-#include "execute/verify.h"
 #include "kernels/float_mode.h"
 #include "util/timeline.h"
 
@@ -14,22 +11,16 @@ namespace dynet::execute {
 void Executor::follow_device() {
   ext::Memory& own = *context_.graph.device().memory;
   values_.pools().set_own(own);
-  gradients_.pools().set_own(own);
-  call_memory_.pools().set_own(own);
+  backward_.gradients().pools().set_own(own);
+  tools_.memory.pools().set_own(own);
 }
-
-namespace {
-/// Sweeps over nodes take some 30 ns for each.
-std::int64_t work_of(std::size_t nodes) { return static_cast<std::int64_t>(nodes / 32); }
-}  // namespace
 
 const Tensor& Executor::value(NodeId n) {
   compute(n, false);
-  verify_if_paranoid(*this, "value");
-  return value_views_.view(n, context_.tensor(n, values_.at(n)));
+  return views_.view(n, context_.tensor(n, values_.at(n)));
 }
 
-/// An alias lies where its argument does. What is in no pool is a parameter as it is stored.
+/// An alias lies where its argument does. Memory in no pool belongs to a stored parameter.
 std::shared_ptr<const void> Executor::share(NodeId n) {
   const graph::Graph& graph = context_.graph;
   NodeId from = n;
@@ -45,12 +36,49 @@ std::shared_ptr<const void> Executor::share(NodeId n) {
   return graph.storages()[graph[from].payload->storage_slot].storage;
 }
 
+void Executor::backward(NodeId root, bool full) {
+  const graph::Graph& graph = context_.graph;
+  if (is_in_inference_scope()) {
+    throw errors::GraphError(
+        "backward: within an inference scope there are no gradients; call it outside\n  " +
+        graph.describe(root));
+  }
+  if (graph.dim(root).elements() != 1) {
+    throw errors::ShapeError("backward: the node has shape " + to_string(graph.dim(root)) +
+                     "; want one element, such as a loss summed over its batch\n  " +
+                     graph.describe(root));
+  }
+  compute(root, false);
+  try {
+    backward_.run(root, full);
+  } catch (...) {
+    give_back_unused();
+    throw;
+  }
+}
+
+const Tensor& Executor::gradient(NodeId n) {
+  try {
+    return backward_.gradient(n);
+  } catch (...) {
+    give_back_unused();
+    throw;
+  }
+}
+
+void Executor::refuse_old(NodeId root, std::span<const NodeId> path) {
+  const Reading reading(context_.graph);
+  values_.grow();
+  changes_.begin_backward(root);
+  for (std::size_t i = 0; changes_.has_any() && i < path.size(); ++i) {
+    changes_.refuse_old(path[i], "gradient");
+  }
+}
+
 void Executor::compute_all() {
   if (context_.graph.size() != 0) {
     compute(context_.graph.size() - 1, true);
-    values_.set_complete();
   }
-  verify_if_paranoid(*this, "checkpoint");
 }
 
 void Executor::compute(NodeId last, bool all) {
@@ -63,12 +91,8 @@ void Executor::compute(NodeId last, bool all) {
     changes_.follow();
   }
   const kernels::FlushDenormals float_mode;
-  std::optional<Watch> watch;
-  if (Watch::is_wanted()) {
-    watch.emplace(context_.graph, false, watch_);
-  }
+  const Hooks::Request request(hooks_, false);
   const Mark before = mark();
-  interrupt_ = util::Interrupt();
   try {
     if (all) {
       wanted_.collect_all(context_.graph, values_, values_.complete_below());
@@ -82,58 +106,53 @@ void Executor::compute(NodeId last, bool all) {
       values_.place_parameter(n);
       changes_.note(n);
     }
-    interrupt_.pass(work_of(wanted_.nodes().size()));
+    pass_sweep();
     run_wanted(last, all);
   } catch (...) {
     roll_back(before);
     give_back_unused();
     throw;
   }
+  if (all) {
+    values_.set_complete();
+  }
+  hooks_.each([all](Hook& hook) { hook.after_request(all ? "checkpoint" : "value"); });
 }
 
-/// A parameter's own value is that of its storage, pending decay and all, whenever it is asked for.
+/// Before a sweep over the wanted nodes, which takes some 30 ns for each.
+void Executor::pass_sweep() {
+  const auto microseconds = static_cast<std::int64_t>(wanted_.nodes().size() / 32);
+  hooks_.each([microseconds](Hook& hook) { hook.before_work(microseconds); });
+}
+
+/// A parameter's own value is the value of its storage, with pending decay, whenever a program
+/// asks.
 bool Executor::is_changed_parameter(NodeId n) const {
   return context_.graph[n].record().reads_storage == ext::Storage::kWhole && !changes_.is_current();
 }
 
-void Executor::plan(const std::vector<NodeId>& nodes) {
-  const util::Slice slice("plan");
-  scheduler_.plan(context_.graph, nodes, plan_);
-}
-
-/// Nodes stand in the order they were made in, so a piece depends on none after it.
 void Executor::run_wanted(NodeId asked, bool all_nodes) {
+  const graph::Graph& graph = context_.graph;
   const std::vector<NodeId>& all = wanted_.nodes();
   if (!all.empty() && is_in_inference_scope() && !lifetimes_.keeps_all(wanted_, all_nodes)) {
-    plan(all);
+    planning_.plan(graph, all);
     run_dropping(asked, history_.size());
     return;
   }
-  for (std::size_t begin = 0; begin < all.size(); begin += limits_.planned_nodes) {
-    const bool is_whole = all.size() <= limits_.planned_nodes;
-    if (!is_whole) {
-      const std::size_t end = std::min(all.size(), begin + limits_.planned_nodes);
-      piece_.assign(all.begin() + static_cast<std::ptrdiff_t>(begin),
-                    all.begin() + static_cast<std::ptrdiff_t>(end));
-    }
-    const std::vector<NodeId>& nodes = is_whole ? all : piece_;
+  planning_.for_each_piece(all, [&](const std::vector<NodeId>& nodes) {
     const std::uint32_t first_group = history_.size();
-    plan(nodes);
-    if (util::is_traced(util::TraceWord::kPlan)) {
-      trace_plan(context_.graph, nodes, plan_);
-    }
-    history_.append(plan_);
-    const bool traces_memory = util::is_traced(util::TraceWord::kMemory);
-    const std::size_t used = traces_memory ? values_.used() : 0;
+    const schedule::Plan& plan = planning_.plan(graph, nodes);
+    hooks_.each([&](Hook& hook) { hook.after_plan(nodes, plan); });
+    history_.append(plan);
+    const std::size_t before = values_.used();
     place_and_run(first_group);
-    if (traces_memory) {
-      trace_memory(nodes.size(), values_.used() - used, values_.used() - used, values_);
-    }
-  }
+    const std::size_t used = values_.used() - before;
+    hooks_.each([&](Hook& hook) { hook.after_placing(nodes.size(), used, used); });
+  });
 }
 
 /// A group, or a few small ones, is placed just before it runs, while its nodes are in the cache.
-/// Where the payload of all calls is sent before the first one, all groups are placed before.
+/// If the payload of all calls is sent before the first one, all groups are placed before.
 void Executor::place_and_run(std::uint32_t first_group) {
   constexpr std::uint32_t kNodesAtOnce = 64;
   std::uint32_t begin = first_group;
@@ -146,39 +165,42 @@ void Executor::place_and_run(std::uint32_t first_group) {
       }
     }
     values_.place(history_, begin, end);
-    run(begin, end, true);
+    forward_.run(begin, end, true);
     begin = end;
   }
 }
 
-/// After a failure: what the failed request took is there for smaller ones, of other graphs too.
+/// After a failure: the memory of the failed request is there for smaller ones, of other graphs
+/// too.
 void Executor::give_back_unused() {
-  call_memory_.pools().reset();
-  call_memory_.pools().give_back_unused();
+  tools_.memory.pools().reset();
+  tools_.memory.pools().give_back_unused();
   values_.pools().give_back_unused();
-  gradients_.pools().give_back_unused();
+  backward_.gradients().pools().give_back_unused();
 }
 
-/// Computes `asked` by the plan and keeps what `lifetimes_` says.
+/// Computes `asked` by the last plan, shortened, and keeps the results that `lifetimes_` names.
 void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
   const graph::Graph& graph = context_.graph;
-  shortener_.shorten(graph, plan_, short_plan_);
-  interrupt_.pass(work_of(wanted_.nodes().size()));
-  trace_plan(graph, wanted_.nodes(), short_plan_);
-  history_.append(short_plan_);
-  util::Stamped<std::uint8_t>& stays = lifetimes_.decide(graph, values_, short_plan_, asked);
+  const schedule::Plan& plan = planning_.shorten(graph);
+  pass_sweep();
+  hooks_.each([&](Hook& hook) { hook.after_plan(wanted_.nodes(), plan); });
+  history_.append(plan);
+  util::Stamped<std::uint8_t>& stays = lifetimes_.decide(graph, values_, plan, asked);
   try {
-    interrupt_.pass(work_of(wanted_.nodes().size()));
-    values_.place_by_lifetime(history_, short_plan_, first_group, stays);
-    trace_memory(wanted_.nodes().size(), static_cast<std::size_t>(values_.layout().bytes()),
-                 static_cast<std::size_t>(values_.layout().kept_bytes()), values_);
-    run(first_group, history_.size(), false);
-    values_.keep(short_plan_, first_group, stays);
+    pass_sweep();
+    values_.place_by_lifetime(history_, plan, first_group, stays);
+    hooks_.each([&](Hook& hook) {
+      hook.after_placing(wanted_.nodes().size(), static_cast<std::size_t>(values_.layout().bytes()),
+                         static_cast<std::size_t>(values_.layout().kept_bytes()));
+    });
+    forward_.run(first_group, history_.size(), false);
+    values_.keep(plan, first_group, stays);
   } catch (...) {
-    lifetimes_.undo(graph, short_plan_);
+    lifetimes_.undo(graph, plan);
     throw;
   }
-  lifetimes_.note_dropped(graph, short_plan_);
+  lifetimes_.note_dropped(graph, plan);
   history_.shrink(first_group);
 }
 
@@ -186,36 +208,31 @@ void Executor::forget() {
   history_.clear();
   values_.forget();
   changes_.forget();
-  value_views_.clear();
-  arena_.release({});
+  views_.clear();
+  tools_.arena.release({});
   lifetimes_.forget();
-  forget_gradients();
-}
-
-void Executor::forget_gradients() {
-  request_ = {};
-  gradient_views_.clear();
+  backward_.forget();
 }
 
 void Executor::invalidate() {
   forget();
-  payload_.next_evaluation();
+  tools_.payload.next_evaluation();
 }
 
-/// Forgets what was computed after a mark of this generation.
+/// Forgets all that was computed after a mark of this generation.
 void Executor::roll_back(const Mark& mark) {
-  upload_.clear();
+  tools_.upload.clear();
   values_.roll_back(mark.values, history_, mark.groups);
   history_.shrink(mark.groups);
   changes_.roll_back(mark.parameters);
-  arena_.release(mark.operands);
+  tools_.arena.release(mark.operands);
 }
 
 void Executor::revert(const Mark& mark, NodeId first_removed) {
   if (mark.generation == history_.generation()) {
     roll_back(mark);
-    value_views_.clear();
-    forget_gradients();
+    views_.clear();
+    backward_.forget();
   } else {
     forget();
   }
@@ -227,19 +244,19 @@ void Executor::revert(const Mark& mark, NodeId first_removed) {
 void Executor::remove_all() {
   forget();
   values_.truncate(0);
-  payload_.restart_evaluations();
+  tools_.payload.restart_evaluations();
 }
 
 void Executor::clear() {
   remove_all();
-  observer_ = nullptr;
-  limits_ = {};
+  hooks_.remove_added();
+  set_limits({});
 }
 
 void Executor::give_back(std::size_t keep_bytes) {
   values_.pools().trim(keep_bytes);
-  gradients_.pools().trim(keep_bytes);
-  call_memory_.pools().trim(keep_bytes);
+  backward_.gradients().pools().trim(keep_bytes);
+  tools_.memory.pools().trim(keep_bytes);
 }
 
 }  // namespace dynet::execute

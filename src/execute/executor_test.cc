@@ -14,10 +14,10 @@ namespace dynet::execute {
 namespace {
 
 /// Counts calls and members.
-struct Counter final : Observer {
+struct Counter final : Hook {
   int forward_calls = 0;
   int forward_members = 0;
-  void on_call(const graph::Graph& /*graph*/, const Call& call) override {
+  void before_call(const graph::Graph& /*graph*/, const Call& call) override {
     if (call.backward) {
       return;
     }
@@ -32,7 +32,7 @@ struct ExecutorTest : ::testing::Test {
   Executor executor{graph};
   Counter counter;
 
-  ExecutorTest() { executor.set_observer(&counter); }
+  ExecutorTest() { executor.hooks().add(counter); }
   template <class Op>
   NodeId add(const Op& op, std::vector<NodeId> args, const ext::NodePayload& payload = {}) {
     return graph.add(ext::kRecord<Op>, &op, args, payload, {}, 1);

@@ -1,14 +1,12 @@
-// Forward: runs the calls of groups that are placed.
-#include <algorithm>
+#include "execute/forward.h"
 
-#include "execute/executor.h"
-#include "util/pulse.h"
+#include <algorithm>
 
 namespace dynet::execute {
 
-/// Whether backward would read what forward read: no indices or numbers behind a program's pointer,
-/// and no random numbers, whose seed may have been set anew.
-bool Executor::can_be_made_again(const SegmentView& segment) const {
+/// Whether backward would read the same payload as forward: no indices or numbers behind a
+/// program's pointer, and no random numbers, whose seed may have been set anew.
+bool Forward::can_be_made_again(const SegmentView& segment) const {
   return std::all_of(segment.members.begin(), segment.members.end(), [&](NodeId m) {
     const graph::Node& node = context_.graph[m];
     return !node.record().random &&
@@ -16,11 +14,10 @@ bool Executor::can_be_made_again(const SegmentView& segment) const {
   });
 }
 
-/// Runs the groups from `first` up to `last`. `has_backward`: backward may want their calls. The
-/// payload of all groups goes to devices that the host does not see in one copy. Where nothing is
-/// kept for backward it goes in parts, each of which takes the memory of the one before: the queues
-/// keep their order.
-void Executor::run(std::uint32_t first, std::uint32_t last, bool has_backward) {
+/// The payload of all groups goes to devices that the host does not see in one copy. If nothing
+/// is kept for backward it goes in parts, each of which takes the memory of the one before: the
+/// queues keep their order.
+void Forward::run(std::uint32_t first, std::uint32_t last, bool has_backward) {
   if (values_.pools().are_host_visible()) {
     for (std::uint32_t g = first; g < last; ++g) {
       run_group(g, false, has_backward);
@@ -31,30 +28,30 @@ void Executor::run(std::uint32_t first, std::uint32_t last, bool has_backward) {
   std::uint32_t end = first;
   while (end < last) {
     const std::uint32_t begin = end;
-    const util::Arena::Mark calls = arena_.mark();
+    const util::Arena::Mark calls = tools_.arena.mark();
     const memory::Pools::Mark payload = values_.pools().mark();
     bool are_some_made = false;
     do {
       are_some_made = assemble_uploaded(end++) || are_some_made;
-    } while (end < last && (has_backward || upload_.bytes() < kPart));
-    upload_.send(values_.pools());
+    } while (end < last && (has_backward || tools_.upload.bytes() < kPart));
+    tools_.upload.send(values_.pools());
     for (std::uint32_t g = begin; g < end; ++g) {
       run_group(g, are_some_made && is_uploaded(g), has_backward);
     }
     if (!has_backward) {
-      arena_.release(calls);
+      tools_.arena.release(calls);
       values_.pools().release(payload);
     }
   }
 }
 
 /// Whether the payload of the calls of a group has to be brought to its device.
-bool Executor::is_uploaded(std::uint32_t g) const {
+bool Forward::is_uploaded(std::uint32_t g) const {
   return !context_.memory(history_.members(g)[0]).is_host_visible();
 }
 
-/// Makes the calls of a group whose payload is uploaded. False where it is not.
-bool Executor::assemble_uploaded(std::uint32_t g) {
+/// Makes the calls of a group whose payload is uploaded. False if it is not uploaded.
+bool Forward::assemble_uploaded(std::uint32_t g) {
   if (!is_uploaded(g)) {
     return false;
   }
@@ -65,70 +62,60 @@ bool Executor::assemble_uploaded(std::uint32_t g) {
   return true;
 }
 
-/// Before each group, forward and backward.
-void Executor::pass_group(std::uint32_t g) {
-  util::beat();
-  if (interrupt_.is_on()) [[unlikely]] {
-    const std::span<const NodeId> members = history_.members(g);
-    const std::int64_t numbers = context_.graph[members[0]].signature->numbers;
-    interrupt_.pass(1 + (numbers * static_cast<std::int64_t>(members.size()) / 256));
-  }
-}
-
 /// `is_made`: its calls are.
-void Executor::run_group(std::uint32_t g, bool is_made, bool has_backward) {
-  pass_group(g);
+void Forward::run_group(std::uint32_t g, bool is_made, bool has_backward) {
+  hooks_.each([g](Hook& hook) { hook.before_group(g); });
   const schedule::Group& group = history_.group(g);
-  if (watch_ != nullptr) {
-    watch_->begin_group(g);
-  }
   for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
     const SegmentView segment = history_.segment(group, s);
     if (is_made) {
       run_segment(segment, history_.call(s));
       continue;
     }
-    const util::Arena::Mark before = arena_.mark();
+    const util::Arena::Mark before = tools_.arena.mark();
     Assembled* const call = assemble(segment);
     run_segment(segment, call);
-    if (has_backward && (s < limits_.kept_calls || !can_be_made_again(segment))) {
+    if (has_backward && (s < kept_calls_ || !can_be_made_again(segment))) {
       history_.set_call(s, call);
     } else {
-      arena_.release(before);
+      tools_.arena.release(before);
     }
   }
 }
 
-/// Null where there is nothing to call.
-Assembled* Executor::assemble(const SegmentView& segment) {
+/// Null if there is nothing to call.
+Assembled* Forward::assemble(const SegmentView& segment) {
   const graph::Node& node = context_.graph[segment.members[0]];
-  return needs_call(node) ? assembly_.call(segment) : nullptr;
+  return needs_call(node) ? tools_.assembly.call(segment) : nullptr;
 }
 
-void Executor::run_segment(const SegmentView& segment, Assembled* assembled) {
-  if (watch_ == nullptr || context_.graph[segment.members[0]].record().aliases) {
-    call_segment(segment, assembled);
-    return;
-  }
-  watch_->before_call(segment.members);
-  call_segment(segment, assembled);
-  watch_->after_call(segment.members);
-}
-
-void Executor::call_segment(const SegmentView& segment, Assembled* assembled) {
-  const graph::Node& node = context_.graph[segment.members[0]];
-  const ext::Record& record = node.record();
+/// Calls the kernel of a segment, or copies its numbers to their place, between the hooks.
+void Forward::run_segment(const SegmentView& segment, Assembled* assembled) {
+  const ext::Record& record = context_.graph[segment.members[0]].record();
   if (record.aliases) {
     return;
   }
-  if (observer_ != nullptr) {
-    observer_->on_call(context_.graph, {segment.members, segment.shared, segment.args, false});
+  if (hooks_.empty()) {
+    call_segment(segment, assembled);
+    return;
   }
+  const bool has_kernel = assembled != nullptr && !record.payload_is_value &&
+                          record.reads_storage != ext::Storage::kRows;
+  const Hook::Call call{segment.members, segment.shared, segment.args,
+                        segment.part,    false,          has_kernel};
+  hooks_.each([&](Hook& hook) { hook.before_call(context_.graph, call); });
+  call_segment(segment, assembled);
+  hooks_.each([&](Hook& hook) { hook.after_call(context_.graph, call); });
+}
+
+void Forward::call_segment(const SegmentView& segment, Assembled* assembled) {
+  const graph::Node& node = context_.graph[segment.members[0]];
+  const ext::Record& record = node.record();
   if (assembled == nullptr) {
     if (node.signature->from != nullptr) {
       copies_.forward(segment.members);
     } else {
-      payload_.write_inputs(segment.members, values_);
+      tools_.payload.write_inputs(segment.members, values_);
     }
   } else if (record.payload_is_value) {
     const ext::Call& call = assembled->call;
@@ -136,19 +123,13 @@ void Executor::call_segment(const SegmentView& segment, Assembled* assembled) {
   } else if (record.reads_storage == ext::Storage::kRows) {
     const unsigned* rows = assembled->host_indices();
     for (const NodeId m : segment.members) {
-      payload_.write_rows(m, rows, values_.at(m));
+      tools_.payload.write_rows(m, rows, values_.at(m));
       rows += context_.graph.examples(m);
     }
   } else {
-    call_memory_.begin_call(*node.device().memory);
-    if (alone_ != nullptr) {
-      alone_->compute(segment);
-    }
+    tools_.memory.begin_call(*node.device().memory);
     record.forward(node.signature->op, assembled->call);
-    call_memory_.end_call();
-    if (alone_ != nullptr) {
-      alone_->compare(segment);
-    }
+    tools_.memory.end_call();
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "execute/routes.h"
+
 namespace dynet::execute {
 
 void GradientOperands::attach(Assembled& assembled, std::span<const NodeId> members,
@@ -26,12 +28,8 @@ void GradientOperands::attach(Assembled& assembled, std::span<const NodeId> memb
     if (argument.nodes.empty()) {
       return ext::Operand();
     }
-    const bool is_stored =
-        has_sinks && segment.is_shared(argument.index) &&
-        context_.graph[argument.nodes[0]].record().gradient_goes_to == ext::GradientTo::kStorage;
-    if (is_stored || (has_sinks && !record.has_whole && record.has_shared &&
-                      is_computed_weight(argument, signature.role(argument.index)))) {
-      return of_weight(argument.nodes[0], is_stored);
+    if (has_sinks && leaves_products(context_.graph, segment, argument)) {
+      return of_weight(argument.nodes[0]);
     }
     return record.has_whole
                ? by_node(of_nodes(argument.nodes), context_.graph.dim(argument.nodes[0]))
@@ -86,33 +84,24 @@ void GradientOperands::zero_shared(bool partial, std::span<const Argument> argum
   }
 }
 
-/// Whether all members have one matrix there that is no parameter, where products are made with it.
-bool GradientOperands::is_computed_weight(const Argument& argument, ext::Role role) const {
-  const NodeId n = argument.nodes[0];
-  return role == ext::Role::kEither && argument.nodes.size() == 1 &&
-         argument.index < schedule::kMaxMaskedArgs && gradients_.needs(n) &&
-         context_.graph[n].examples == 1 && context_.graph.dim(n).nd == 2 &&
-         context_.graph[n].record().gradient_goes_to != ext::GradientTo::kStorage;
-}
-
-/// Memory and sink of a weight that all members share: of a parameter (`is_stored`), or computed.
-ext::Operand GradientOperands::of_weight(NodeId n, bool is_stored) {
+/// Memory and sink of a weight that all members share.
+ext::Operand GradientOperands::of_weight(NodeId n) {
   const Dim& dim = context_.graph.dim(n);
   if (!gradients_.needs(n)) {
     return {.dim = dim};
   }
   const NodeId t = gradients_.owner(n);
+  const bool is_computed = products_done(context_.graph, n) != Route::Done::kAtDelivery;
   auto* block = arena_.array<ext::Block>(1);
   *block = {gradients_.ensure(t), 1, !gradients_.is_written(t)};
   return {.dim = dim,
           .examples = 1,
           .blocks = block,
           .block_count = 1,
-          .sink = is_stored ? &weights_.sink(context_.graph[n].payload->storage_slot)
-                            : &computed_.sink(t)};
+          .sink = &products_.sink(t, is_computed)};
 }
 
-/// Where the gradient of an operand goes: absent where none of its nodes wants one.
+/// Where the gradient of an operand goes: absent if none of its nodes wants one.
 ext::Operand GradientOperands::of_nodes(std::span<const NodeId> nodes) {
   const Dim& dim = context_.graph.dim(nodes[0]);
   const Gradients::Notes notes = gradients_.notes();

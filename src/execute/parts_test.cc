@@ -233,7 +233,7 @@ TEST_F(Parts, ThePathHoldsTheGroupsOfTheRootsAncestors) {
   path.walk_groups([](std::uint32_t g) { ADD_FAILURE() << g; });
 }
 
-TEST(WeightGradients, ProductsOfASlotAreDoneAsOne) {
+TEST(Products, OfAWeightAreDoneAsOne) {
   const ext::Kernels& kernels = *get_device_manager()->get_global_device("CPU:double")->kernels;
   double dy[] = {1, 2, 3, 4};
   double x[] = {5, 6};
@@ -244,15 +244,15 @@ TEST(WeightGradients, ProductsOfASlotAreDoneAsOne) {
   double sum[] = {100, 100};
   const ext::Block sum_block{sum, 1, false};
   const ext::Operand to{.dim = {2, 1}, .examples = 1, .blocks = &sum_block, .block_count = 1};
-  WeightGradients weights;
+  Products weights;
   for (int pass = 0; pass < 2; ++pass) {
-    weights.begin();
+    weights.begin(4);
     EXPECT_FALSE(weights.has(3));
-    weights.sink(3).push(columns, numbers);
+    weights.sink(3, false).push(columns, numbers);
     EXPECT_TRUE(weights.has(3));
     EXPECT_FALSE(weights.has(0));
-    weights.sink(3).push(columns, numbers);
-    weights.sink(0).push(columns, numbers);
+    weights.sink(3, false).push(columns, numbers);
+    weights.sink(0, true).push(columns, numbers);
     weights.add(kernels, 3, to);
   }
   EXPECT_EQ(sum[0], 100 + 4 * (1 * 5 + 3 * 6));

@@ -1,15 +1,19 @@
 #include "execute/profile.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "dynet/globals.h"
 
+#include "execute/executor.h"
 #include "util/timeline.h"
 #include "util/trace.h"
 
@@ -110,22 +114,50 @@ void reset_process_profile() {
   all.profile.clear();
 }
 
-Watch::Watch(const graph::Graph& graph, bool backward, Watch*& slot)
-    : graph_(graph),
-      backward_(backward),
-      slot_(slot),
-      traces_calls_(util::is_traced(util::TraceWord::kExecute)),
-      traces_time_(util::is_traced(util::TraceWord::kTime)),
-      is_recording_(util::is_recording()),
-      takes_times_(traces_time_ || is_recording_ || profiling_flag > 0) {
-  slot_ = traces_calls_ || takes_times_ ? this : nullptr;
-  if (takes_times_) {
-    begin_ = Clock::now();
-  }
+namespace {
+
+/// Traces the calls of one graph and takes their times, as DYNET_TRACE, `--dynet-profiling` and a
+/// TimelineScope say. Thread rule: the rule of its graph.
+class CallTimes final : public Hook {
+ public:
+  explicit CallTimes(const graph::Graph& graph) : graph_(graph) {}
+
+  void begin_request(bool backward) noexcept override;
+  void end_request() noexcept override;
+  void before_group(std::uint32_t g) override { group_ = g; }
+  void before_call(const graph::Graph& graph, const Call& call) override;
+  void after_call(const graph::Graph& graph, const Call& call) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void report();
+  void record_call(std::span<const NodeId> members, std::int64_t bytes, Clock::time_point end);
+
+  const graph::Graph& graph_;
+  // Of the request:
+  bool backward_ = false;
+  bool traces_calls_ = false;
+  bool traces_time_ = false;
+  bool is_recording_ = false;
+  bool takes_times_ = false;
+  std::uint32_t group_ = 0;
+  Clock::time_point begin_;
+  Clock::time_point call_;
+  Profile profile_;
+};
+
+void CallTimes::begin_request(bool backward) noexcept {
+  backward_ = backward;
+  traces_calls_ = util::is_traced(util::TraceWord::kExecute);
+  traces_time_ = util::is_traced(util::TraceWord::kTime);
+  is_recording_ = util::is_recording();
+  takes_times_ = traces_time_ || is_recording_ || profiling_flag > 0;
+  profile_.clear();
+  begin_ = Clock::now();
 }
 
-Watch::~Watch() {
-  slot_ = nullptr;
+void CallTimes::end_request() noexcept {
   try {
     report();
   } catch (const std::bad_alloc&) {
@@ -133,7 +165,7 @@ Watch::~Watch() {
   }
 }
 
-void Watch::report() {
+void CallTimes::report() {
   if (is_recording_) {
     util::record({name_of(backward_), "request", begin_, Clock::now(),
                   "\"graph nodes\":" + std::to_string(graph_.size())});
@@ -150,13 +182,13 @@ void Watch::report() {
   }
 }
 
-void Watch::before_call(std::span<const graph::NodeId> members) {
+void CallTimes::before_call(const graph::Graph& graph, const Call& call) {
   if (traces_calls_) {
     std::string text = std::string("execute: ") + name_of(backward_) + ' ' +
-                       std::string(graph_[members[0]].record().info->name) + " of " +
-                       std::to_string(members.size()) +
-                       (members.size() == 1 ? " node:" : " nodes:");
-    for (const graph::NodeId n : members) {
+                       std::string(graph[call.members[0]].record().info->name) + " of " +
+                       std::to_string(call.members.size()) +
+                       (call.members.size() == 1 ? " node:" : " nodes:");
+    for (const NodeId n : call.members) {
       text += " v" + std::to_string(n);
     }
     util::write_trace(text + '\n');
@@ -164,28 +196,30 @@ void Watch::before_call(std::span<const graph::NodeId> members) {
   call_ = Clock::now();
 }
 
-void Watch::after_call(std::span<const graph::NodeId> members) {
+void CallTimes::after_call(const graph::Graph& graph, const Call& call) {
   if (!takes_times_) {
     return;
   }
   const Clock::time_point end = Clock::now();
   const std::chrono::duration<double> taken = end - call_;
-  const ext::Record& record = graph_[members[0]].record();
+  const ext::Record& record = graph[call.members[0]].record();
   std::int64_t bytes = 0;
-  for (const graph::NodeId n : members) {
+  for (const NodeId n : call.members) {
     for (std::uint32_t k = 0; k < record.outputs; ++k) {
-      bytes += graph_.bytes(n + k);
+      bytes += graph.bytes(n + k);
     }
   }
-  profile_.add(record, backward_, static_cast<std::int64_t>(members.size()), bytes, taken.count());
+  profile_.add(record, backward_, static_cast<std::int64_t>(call.members.size()), bytes,
+               taken.count());
   if (is_recording_) {
-    record_call(members, bytes, end);
+    record_call(call.members, bytes, end);
   }
 }
 
-/// Named by what ran and how much of it; the details name the nodes, and the line of the first.
-void Watch::record_call(std::span<const graph::NodeId> members, std::int64_t bytes,
-                        Clock::time_point end) {
+/// The record is named by the operation and its number of members; the details name the nodes, and
+/// the line of the first.
+void CallTimes::record_call(std::span<const NodeId> members, std::int64_t bytes,
+                            Clock::time_point end) {
   constexpr std::size_t kNamed = 16;
   const graph::Node& first = graph_[members[0]];
   std::string nodes;
@@ -199,6 +233,17 @@ void Watch::record_call(std::span<const graph::NodeId> members, std::int64_t byt
                 "\"group\":" + std::to_string(group_) + ",\"nodes\":\"" + nodes +
                     "\",\"shape\":\"" + to_string(graph_.dim(members[0])) + "\",\"bytes\":" +
                     std::to_string(bytes) + ",\"built at\":\"" + util::json_escaped(place) + "\""});
+}
+
+}  // namespace
+
+bool wants_profile() {
+  return util::is_traced(util::TraceWord::kExecute) || util::is_traced(util::TraceWord::kTime) ||
+         util::is_recording() || profiling_flag > 0;
+}
+
+std::unique_ptr<Hook> make_profile(const HookParts& parts) {
+  return std::make_unique<CallTimes>(parts.executor.context().graph);
 }
 
 }  // namespace dynet::execute

@@ -86,11 +86,6 @@ class FloatKernels final : public ext::Kernels {
                                                         const Operand& c) const override {
     return float_product_with_norm(a, b, c);
   }
-  [[nodiscard]] bool product_times(const Operand& a, const Operand& b, const Operand& factor,
-                                   const Operand& c) const override {
-    return float_product_times(a, b, factor, c);
-  }
-
   void product_plus(const Operand& start, const Operand& a, const Operand& b,
                     const Operand& c) const override {
     if (start.examples == 1 && a.examples == 1 && b.examples == c.examples) {

@@ -39,9 +39,6 @@ struct Gemm {
   /// all.
   const GemmFactors* more = nullptr;
   std::int64_t more_count = 0;  ///< kMostMore at most; 0 unless a_transposed and b_row == 1
-  /// Laid out as c: each result is multiplied by its number before the store or addition. Null: not
-  /// multiplied. Must be null if a_transposed.
-  const float* factor = nullptr;
   static constexpr std::int64_t kMostMore = 3;
 };
 

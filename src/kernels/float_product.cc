@@ -327,19 +327,6 @@ std::optional<double> float_product_with_norm(const Operand& a, const Operand& b
   return std::isnan(norm) ? std::nullopt : std::optional(norm);
 }
 
-bool float_product_times(const Operand& a, const Operand& b, const Operand& factor,
-                         const Operand& c) {
-  Gemm g = sizes_of(a, false, b, true);
-  if (g.m == 0 || g.n == 0 || !is_summed(g, a, b, c) || !factor.one_block()) {
-    return false;
-  }
-  g.c = c.data<float>();
-  g.factor = factor.data<float>();
-  g.store = stores(c, Write::kAsBlocks);
-  product_summed(g, a, b, nullptr);
-  return true;
-}
-
 void float_product_plus(const float* start, const Operand& a, const Operand& b, const Operand& c) {
   Gemm g = sizes_of(a, false, b, false);
   if (g.m == 0 || g.n == 0) {

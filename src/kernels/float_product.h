@@ -16,9 +16,6 @@ void float_product(const Operand& a, bool a_transposed, const Operand& b, bool b
                                              Write write);
 /// ext::Kernels::product_with_norm in float.
 std::optional<double> float_product_with_norm(const Operand& a, const Operand& b, const Operand& c);
-/// ext::Kernels::product_times in float, if one walk can do it; else false, and nothing is done.
-[[nodiscard]] bool float_product_times(const Operand& a, const Operand& b, const Operand& factor,
-                                       const Operand& c);
 /// ext::Kernels::product_plus for `a` and `start` shared by all examples.
 void float_product_plus(const float* start, const Operand& a, const Operand& b, const Operand& c);
 

@@ -388,47 +388,6 @@ TEST_P(ProductTest, NormOfWhatWasWritten) {
   }
 }
 
-TEST_P(ProductTest, TimesAFactor) {
-  // Each way that a product without a factor may go, and columns in one block and in many.
-  for (const Sizes s :
-       {Sizes{5, 3, 2}, Sizes{67, 50, 1}, Sizes{67, 49, 19}, Sizes{50, 7, 130}, Sizes{16, 1, 9},
-        Sizes{33, 1, 2000}, Sizes{24, 1, 31}, Sizes{1, 1, 1}, Sizes{330, 310, 70},
-        Sizes{510, 500, 600}, Sizes{500, 3, 1000}, Sizes{700, 2, 640}}) {
-    for (const bool store : {true, false}) {
-      for (const Layout& layout : {Layout({s.k}), Layout(std::vector<std::int64_t>(s.k, 1))}) {
-        const OperandPair dy(Dim({s.m}), layout, random_);
-        const OperandPair x(Dim({s.n}), layout, random_);
-        const OperandPair factor(Dim({s.m, s.n}), Layout({1}), random_);
-        const OperandPair sum(Dim({s.m, s.n}), Layout({1}, {true}), random_);
-        const OperandPair result(Dim({s.m, s.n}), Layout({1}, {store}), random_);
-        const std::int64_t n = result.in_float().dim.elements();
-        double_kernels().product(dy.in_double(), kNo, x.in_double(), kYes, sum.in_double(),
-                                 Write::kStore);
-        const auto* f = factor.in_double().data<double>();
-        auto* wanted = result.in_double().data<double>();
-        for (std::int64_t i = 0; i < n; ++i) {
-          wanted[i] = (store ? 0.0 : wanted[i]) + f[i] * sum.in_double().data<double>()[i];
-        }
-        ASSERT_TRUE(cpu_kernels().product_times(dy.in_float(), x.in_float(), factor.in_float(),
-                                                result.in_float()));
-        EXPECT_LE(result.difference(), (s.k + 5.0) * 0x1p-24 * std::max(1.0, double{1.0} * s.k))
-            << text(s);
-      }
-    }
-  }
-}
-
-TEST_P(ProductTest, TimesAFactorNothingToSum) {
-  const OperandPair dy(Dim({5}), Layout({0}), random_);
-  const OperandPair x(Dim({3}), Layout({0}), random_);
-  const OperandPair factor(Dim({5, 3}), Layout({1}), random_);
-  const OperandPair result(Dim({5, 3}), Layout({1}, {true}), random_);
-  ASSERT_TRUE(cpu_kernels().product_times(dy.in_float(), x.in_float(), factor.in_float(),
-                                          result.in_float()));
-  const auto* c = result.in_float().data<float>();
-  EXPECT_TRUE(std::all_of(c, c + 15, [](float y) { return y == 0.0F; }));
-}
-
 INSTANTIATE_TEST_SUITE_P(EveryTarget, ProductTest, ::testing::ValuesIn(supported_targets()),
                          [](const auto& test) { return test.param; });
 

@@ -99,7 +99,6 @@ struct TileArgs {
   bool store;
   const float* start;  ///< the start of each column; null: zeros
   double* squares;     ///< gets the squares of the results added, lane by lane; null: not wanted
-  const float* factor = nullptr;  ///< laid out as c: the sums are multiplied by it; null: not
 };
 
 /// Loads a column's vectors; of the last one only `last_rows` rows if kPart.
@@ -124,29 +123,6 @@ HWY_INLINE void tile_step(FloatTag d, const TileArgs& t, std::size_t p, FloatVec
     DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
       sum[j][i] = hn::MulAdd(a[i], factor, sum[j][i]);
     }
-  }
-}
-
-/// Prefetches the cache lines of a tile's factors before the tile's sums are made, as nothing else
-/// reads them.
-template <int kVectors, int kColumns>
-HWY_INLINE void prefetch_factors(const float* factor, std::size_t ldc) {
-  const std::size_t lanes = hn::Lanes(FloatTag());
-  DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
-    const float* column = factor + static_cast<std::size_t>(j) * ldc;
-    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) {
-      hwy::Prefetch(column + static_cast<std::size_t>(i) * lanes);
-    }
-  }
-}
-
-template <int kVectors, int kColumns, bool kPart>
-HWY_INLINE void multiply_tile(FloatTag d, const float* factor, std::size_t ldc,
-                              std::size_t last_rows, FloatVector (&sum)[kColumns][kVectors]) {
-  DYNET_UNROLL for (int j = 0; j < kColumns; ++j) {
-    FloatVector by[kVectors];
-    load_column<kVectors, kPart>(d, factor + static_cast<std::size_t>(j) * ldc, last_rows, by);
-    DYNET_UNROLL for (int i = 0; i < kVectors; ++i) { sum[j][i] = hn::Mul(by[i], sum[j][i]); }
   }
 }
 
@@ -200,10 +176,6 @@ HWY_NOINLINE void tile_at_once(const TileArgs& t) {
   const std::size_t last_rows = t.last_rows;
   const bool store = t.store;
   double* const squares = t.squares;
-  const float* const factor = t.factor;
-  if (factor != nullptr) {
-    prefetch_factors<kVectors, kColumns>(factor, ldc);
-  }
   const FloatTag d;
   FloatVector first[kVectors];
   DYNET_UNROLL for (int i = 0; i < kVectors; ++i) { first[i] = hn::Zero(d); }
@@ -231,9 +203,6 @@ HWY_NOINLINE void tile_at_once(const TileArgs& t) {
     FloatVector a[kVectors];
     load_column<kVectors, kPart>(d, at, t.last_rows, a);
     tile_step<kVectors, kColumns>(d, t, p, a, sum);
-  }
-  if (factor != nullptr) {
-    multiply_tile<kVectors, kColumns, kPart>(d, factor, ldc, last_rows, sum);
   }
   write_tile<kVectors, kColumns, kPart>(d, c, ldc, last_rows, store, sum);
   if (squares != nullptr) {

@@ -48,7 +48,6 @@ HWY_INLINE void tile_at(const Product& g, TileArgs& t, std::size_t row, std::siz
   t.b = g.b + column * g.b_column;
   t.c = g.c + column * g.ldc + row;
   t.start = g.start == nullptr ? nullptr : g.start + row;
-  t.factor = g.factor == nullptr ? nullptr : g.factor + column * g.ldc + row;
   run_tile(t, wide, std::min(rows, g.m - row));
 }
 
@@ -323,7 +322,6 @@ void multiply_block(const Product& g, TileArgs& t, const float* a_panels, std::s
       t.a = a_panels + (i - first) * t.k;
       t.c = g.c + j * g.ldc + i;
       t.start = start == nullptr ? nullptr : start + i;
-      t.factor = g.factor == nullptr ? nullptr : g.factor + j * g.ldc + i;
       run_tile(t, wide, std::min(t.lda, end - i));
     }
   }
@@ -387,7 +385,6 @@ bool in_pairs([[maybe_unused]] const Product& g) {
 }
 
 /// The gradient of a weight: a wide result, and an inner dimension with one element per example.
-/// All in tiles, as only tiles multiply by factors.
 void weight_gradient(const Product& g) {
   if (g.k >= 64 && g.m * g.n > kLargeResult) {
     packed(g, false, true);
@@ -444,8 +441,6 @@ void gemm_of(const Gemm& gemm_args, const Product& g) {
   }
   if (gemm_args.a_transposed) {
     gemm_transposed(g);
-  } else if (g.factor != nullptr) {
-    weight_gradient(g);
   } else {
     gemm_plain(g);
   }
@@ -469,7 +464,7 @@ class LongProduct {
         part.m = std::min(rows_, args_.m - i);
         part.n = std::min(columns_, args_.n - j);
         multiply(part, i, j);
-        write(part, args_.c + i + j * args_.ldc, i + j * args_.ldc, i);
+        write(part, args_.c + i + j * args_.ldc, i);
       }
     }
     if (args_.squared_norm != nullptr) {
@@ -490,7 +485,7 @@ class LongProduct {
     part.c = piece_;
     part.ldc = part.m;
     part.store = true;
-    part.start = part.factor = nullptr;
+    part.start = nullptr;
     part.squared_norm = nullptr;
     part.more = nullptr;
     part.more_count = 0;
@@ -509,13 +504,10 @@ class LongProduct {
       }
     }
   }
-  void write(const Gemm& part, float* c, std::int64_t at, std::int64_t row) {
+  void write(const Gemm& part, float* c, std::int64_t row) {
     for (std::int64_t j = 0; j < part.n; ++j) {
       for (std::int64_t i = 0; i < part.m; ++i) {
         double sum = sums_[i + j * part.m];
-        if (args_.factor != nullptr) {
-          sum *= static_cast<double>(args_.factor[at + i + j * args_.ldc]);
-        }
         float& to = c[i + j * args_.ldc];
         if (!args_.store) {
           sum += static_cast<double>(to);

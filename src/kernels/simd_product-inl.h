@@ -48,7 +48,6 @@ struct Product {
   double* squares = nullptr;  ///< one a lane, of the result; null: not wanted
   const GemmFactors* more;
   std::size_t more_count;
-  const float* factor;  ///< laid out as c; null: none
 
   explicit Product(const Gemm& g)
       : m(static_cast<std::size_t>(g.m)),
@@ -64,8 +63,7 @@ struct Product {
         store(g.store),
         start(g.start),
         more(g.more),
-        more_count(static_cast<std::size_t>(g.more_count)),
-        factor(g.factor) {}
+        more_count(static_cast<std::size_t>(g.more_count)) {}
 };
 
 }  // namespace HWY_NAMESPACE

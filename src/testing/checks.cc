@@ -122,13 +122,13 @@ Failures attributes_are_in_the_key(const Sample& sample) {
 }
 
 /// Remembers the forward calls of a graph.
-class Calls final : public execute::Observer {
+class Calls final : public execute::Hook {
  public:
   struct One {
     std::vector<graph::NodeId> members;
     std::uint64_t shared, args;
   };
-  void on_call(const graph::Graph& /*graph*/, const Call& call) override {
+  void before_call(const graph::Graph& /*graph*/, const Call& call) override {
     if (!call.backward) {
       all.push_back({{call.members.begin(), call.members.end()}, call.shared, call.args});
     }
@@ -169,7 +169,7 @@ Failures copies_merge(const Sample& sample) {
   const Program program = copies_sharing(sample, sample.expected.weights).program;
   LiveProgram live(program, float_device(), true);
   Calls calls;
-  live.graph().state().executor.set_observer(&calls);
+  live.graph().state().executor.hooks().add(calls);
   std::vector<graph::NodeId> nodes;
   for (int i = 0; i < static_cast<int>(program.steps.size()); ++i) {
     live.build(i);
@@ -178,7 +178,7 @@ Failures copies_merge(const Sample& sample) {
     }
   }
   static_cast<void>(live.loss().value());
-  live.graph().state().executor.set_observer(nullptr);
+  live.graph().state().executor.hooks().remove_added();
   found.add("three copies", wrong_call(sample, calls, nodes, live.graph().state().graph));
   return found.take();
 }

@@ -219,7 +219,9 @@ std::vector<double> coefficients_of(const Term& t) {
 
 Result run(const Program& program, const RunOptions& options) {
   LiveProgram live(program, options.device, options.batching, options.devices);
-  live.graph().state().executor.set_observer(options.observer);
+  if (options.hook != nullptr) {
+    live.graph().state().executor.hooks().add(*options.hook);
+  }
   const int count = static_cast<int>(program.steps.size());
   for (int i = 0; i < count; ++i) {
     live.build(i);

@@ -15,7 +15,7 @@ std::string Observed::combination(std::string_view operation, std::string_view p
   return s;
 }
 
-void Observed::count(const graph::Graph& graph, const execute::Observer::Call& call) {
+void Observed::count(const graph::Graph& graph, const execute::Hook::Call& call) {
   for (const graph::NodeId n : call.members) {
     const auto args = graph.args(n);
     const graph::Signature& signature = *graph[n].signature;
@@ -39,7 +39,7 @@ void Observed::count(const graph::Graph& graph, const execute::Observer::Call& c
   }
 }
 
-void Observed::on_call(const graph::Graph& graph, const execute::Observer::Call& call) {
+void Observed::before_call(const graph::Graph& graph, const execute::Hook::Call& call) {
   calls_.push_back({{call.members.begin(), call.members.end()}, call.shared, call.backward});
   if (counts_ != nullptr && !call.backward && call.members.size() > 1) {
     count(graph, call);
@@ -60,8 +60,12 @@ std::size_t Observed::forward_calls() const {
       std::count_if(calls_.begin(), calls_.end(), [](const Call& c) { return !c.backward; }));
 }
 
-void observe(ComputationGraph& cg, execute::Observer* observer) {
-  cg.state().executor.set_observer(observer);
+void observe(ComputationGraph& cg, execute::Hook* hook) {
+  execute::Hooks& hooks = cg.state().executor.hooks();
+  hooks.remove_added();
+  if (hook != nullptr) {
+    hooks.add(*hook);
+  }
 }
 
 std::size_t joined_sums(ComputationGraph& cg) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The nodes that ran together: an observer of the executor's calls.
+// The nodes that ran together: a hook of the executor's calls.
 
 #include <map>
 #include <string>
@@ -13,14 +13,14 @@
 namespace dynet::testing {
 
 /// Remembers every call of one graph. Must outlive the graph's computing.
-class Observed : public execute::Observer {
+class Observed : public execute::Hook {
  public:
   struct Call {
     std::vector<graph::NodeId> members;
     std::uint64_t shared;
     bool backward;
   };
-  void on_call(const graph::Graph& graph, const execute::Observer::Call& call) override;
+  void before_call(const graph::Graph& graph, const execute::Hook::Call& call) override;
 
   /// Were two nodes members of one forward call?
   [[nodiscard]] bool together(const Expression& a, const Expression& b) const;
@@ -35,14 +35,14 @@ class Observed : public execute::Observer {
   void count_into(std::map<std::string, long>* counts) { counts_ = counts; }
 
  private:
-  void count(const graph::Graph& graph, const execute::Observer::Call& call);
+  void count(const graph::Graph& graph, const execute::Hook::Call& call);
 
   std::vector<Call> calls_;
   std::map<std::string, long>* counts_ = nullptr;
 };
 
-/// Has `observer` told of the graph's calls from now on; null: nobody.
-void observe(ComputationGraph& cg, execute::Observer* observer);
+/// Has `hook` told of the graph's calls from now on; null: nobody.
+void observe(ComputationGraph& cg, execute::Hook* hook);
 
 /// Sums finished by a call whose first member's first terms ran in another group than their own.
 std::size_t joined_sums(ComputationGraph& cg);

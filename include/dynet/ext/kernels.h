@@ -132,13 +132,6 @@ class Kernels {
   /// further pass over c is necessary. For gradients of weights, whose norm clipping needs.
   [[nodiscard]] virtual std::optional<double> product_with_norm(const Operand& a, const Operand& b,
                                                                 const Operand& c) const;
-  /// c = or += factor * (a * transpose(b)), where `factor` multiplies element by element: a {m,k},
-  /// b {n,k}, summed over their examples, to c and `factor` {m,n}, of one example. The gradient of
-  /// a weight behind a mask. False, without any change, if the device has no loop for both at once.
-  [[nodiscard]] virtual bool product_times(const Operand& /*a*/, const Operand& /*b*/,
-                                           const Operand& /*factor*/, const Operand& /*c*/) const {
-    return false;
-  }
   /// y = or += running sums of x along dimension `axis`: each element with all before it, or (kEnd)
   /// with all after it. For cumulative sums and their gradients, and for sums over the beginnings
   /// of sorted lines. Bound: half a rounding of each result, and a rounding in double of each sum.

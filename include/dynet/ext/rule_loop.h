@@ -54,10 +54,6 @@ struct RuleInfo {
   std::uint8_t saved_parts[kMaxSaved];
   bool has_scalar;  ///< reads Call::values
   bool summed;
-  /// For each of two arguments the argument that is its slope, as in a product the other factor;
-  /// else kNoArgument.
-  std::uint8_t slope_of[2];
-  static constexpr std::uint8_t kNoArgument = 255;
 };
 
 /// A rule over rows (over.h) is never called with numbers.
@@ -217,19 +213,6 @@ constexpr RuleLoops& rule_loops() {
 DYNET_DEFINED_ELSEWHERE_END
 
 namespace detail {
-/// The argument, for an expression that is one argument.
-template <class Expression>
-inline constexpr std::uint8_t kArgument = RuleInfo::kNoArgument;
-template <>
-inline constexpr std::uint8_t kArgument<rule::In<0>> = 0;
-template <>
-inline constexpr std::uint8_t kArgument<rule::In<1>> = 1;
-template <class... Slopes>
-constexpr void set_slopes(RuleInfo& r, const std::tuple<Slopes...>* /*slopes*/) {
-  std::size_t i = 0;
-  ((r.slope_of[i++] = kArgument<Slopes>), ...);
-}
-
 template <class Op>
 constexpr RuleInfo make_rule_info() {
   RuleInfo r{};
@@ -262,14 +245,6 @@ constexpr RuleInfo make_rule_info() {
   }
   r.has_scalar = ScalarRule<Op>;
   r.summed = is_summed<Op>();
-  for (auto& slope : r.slope_of) {
-    slope = RuleInfo::kNoArgument;
-  }
-  if constexpr (BinaryRule<Op>) {
-    using Slopes =
-        decltype(std::declval<const Op&>().slopes(rule::In<0>{}, rule::In<1>{}, rule::In<2>{}));
-    set_slopes(r, static_cast<const Slopes*>(nullptr));
-  }
   return r;
 }
 /// The operands of the whole rule; absent operands have no pieces.

@@ -6,22 +6,25 @@
 // Out: values and gradients in memory; gradients of parameters added to their storages.
 //
 // A request finds the nodes that are missing (`Wanted`; nothing that is not needed is computed),
-// has them scheduled, placed (`Values`) and run group by group (`Assembly` makes the calls,
-// `CallPayload` what they read beside values), and appends the groups to a `History`. Backward
-// finds the groups that the root depends on (`Path`) and walks them in reverse (`Gradients`,
-// `GradientOperands`). Nodes may be added and asked for at any time in between; groups of different
-// requests are never merged, which is also what keeps groups from crossing a checkpoint.
+// has them scheduled (`Planning`), placed (`Values`) and run group by group (`Forward`), and
+// appends the groups to a `History`. `Backward` finds the groups that the root depends on (`Path`)
+// and walks them in reverse. Both make calls with the same `CallTools`: `Assembly` finds the
+// operands, and `CallPayload` the numbers that are no values of nodes. Nodes may be added and asked
+// for at any time in between; groups of different requests are never merged, and
+// therefore no group crosses a checkpoint.
 //
-// In an inference scope (lifetimes.h) a request drops what nobody waits for: the plan is cut so
-// that less is alive at a time, its memory is used again by lifetime, and its groups are not
+// In an inference scope (lifetimes.h) a request drops values that no node waits for: the plan is
+// cut so that less is alive at a time, its memory is used again by lifetime, and its groups are not
 // remembered.
 //
 // Gradients have the memory layout of the values: the first writer into a group's block makes it,
-// the first writer of each member stores, later ones add (`fresh`). Products for a weight's
-// gradient are not computed on the way: operands are noted (`WeightGradients`) and each parameter
-// gets one product at the end, some of them through a node that waited for it (`LateGradients`).
-// All that is added to a parameter's storage is added there under its lock (deliver.cc), so graphs
-// of many threads may run backward on one model.
+// the first writer of each member stores, later ones add (`fresh`). The gradient of a weight is not
+// computed on the way: calls leave their operands (`Products`), and each weight gets one product.
+// routes.h lists all ways. Gradients of parameters are added to their storages under a lock
+// (deliver.cc), so graphs of many threads may run backward on one model.
+//
+// Reports, interrupts and checks are hooks (hooks.h): objects that act before and after calls. In
+// the steady state there are none.
 //
 // Memory may run out anywhere in a request. Pool::allocate throws out_of_memory, place_group
 // (memory/layout.h) adds the operation and its shape, `compute` takes back all that the request did
@@ -30,20 +33,20 @@
 // fit. None of the five has values afterwards, values of earlier requests are still there, and the
 // same request may be made again.
 //
-// Nothing here is remembered as a position that something else may reset. What refers to the values
-// as they are now (a mark) carries the generation of the history, and counts for nothing in a later
-// one; what refers to a backward pass carries the number of the pass; whatever a request keeps
-// between its parts is empty before the next one, also after an exception.
+// Nothing here is remembered as a position that something else may reset. A mark of the values
+// carries the generation of the history, and counts for nothing in a later one; a note about a
+// backward pass carries the number of the pass; buffers that a request uses between its parts are
+// empty before the next request, also after an exception.
 //
-// Parameters may change between two requests (`Changes`): what is computed later reads the new
-// values, and backward what each node was computed with.
+// Parameters may change between two requests (`Changes`): nodes that are computed later read the
+// new values, and backward reads the values that each node was computed with.
 //
-// Start reading at executor.cc, which only keeps the order of calls, then assembly.h (how members
-// become the operands of one call). The nodes of a graph may be on several devices: each part has
-// memory of each (memory/pools.h), a call runs on the device of its group, and only device_copies.h
-// knows two of them. Surprising: all nodes made of one parameter share one gradient
-// while a pass runs; the gradient of one of several such nodes is computed on demand by a second
-// pass.
+// Start reading at executor.cc, which only keeps the order of calls, then forward.cc, backward.cc,
+// and assembly.h (how members become the operands of one call). The nodes of a graph may be on
+// several devices: each part has memory of each (memory/pools.h), a call runs on the device of its
+// group, and only device_copies.h knows two of them. Surprising: all nodes made of one parameter
+// share one gradient while a pass runs; the gradient of one of several such nodes is computed on
+// demand by a second pass.
 
 #include <cstdint>
 #include <memory>
@@ -53,30 +56,22 @@
 #include "dynet/devices.h"
 #include "dynet/tensor.h"
 
-#include "execute/alone.h"
-#include "execute/assembly.h"
+#include "execute/backward.h"
+#include "execute/call_tools.h"
 #include "execute/changes.h"
 #include "execute/context.h"
-#include "execute/device_copies.h"
-#include "execute/gradient_operands.h"
+#include "execute/forward.h"
 #include "execute/gradients.h"
 #include "execute/history.h"
-#include "execute/late_gradients.h"
+#include "execute/hooks.h"
 #include "execute/lifetimes.h"
-#include "execute/long_rows.h"
-#include "execute/observer.h"
-#include "execute/operand_arena.h"
 #include "execute/path.h"
-#include "execute/payload.h"
-#include "execute/profile.h"
+#include "execute/planning.h"
 #include "execute/values.h"
 #include "execute/views.h"
 #include "execute/wanted.h"
-#include "execute/weight_gradients.h"
 #include "graph/graph.h"
 #include "schedule/policy.h"
-#include "schedule/shorten.h"
-#include "util/interrupt.h"
 
 namespace dynet::execute {
 
@@ -89,26 +84,24 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
   ~Executor() = default;
 
-  [[nodiscard]] schedule::Scheduler& scheduler() { return scheduler_; }
+  [[nodiscard]] schedule::Scheduler& scheduler() { return planning_.scheduler(); }
   /// To be called when the graph's own device was changed: gives back memory of others. There may
   /// be no nodes.
   void follow_device();
-  void set_random_stream(std::uint64_t stream) { payload_.set_random_stream(stream); }
-  void set_observer(Observer* observer) { observer_ = observer; }
-  /// What bounds memory that would otherwise grow with the nodes of a graph. Others than these are
+  void set_random_stream(std::uint64_t stream) { tools_.payload.set_random_stream(stream); }
+  [[nodiscard]] Hooks& hooks() { return hooks_; }
+  /// Bounds of memory that would otherwise grow with the nodes of a graph. Others than these are
   /// for tests.
   struct Limits {
-    /// Nodes that are planned at once. A request for more is planned piece by piece, so that the
-    /// buffers of scheduling (some 130 bytes per node) stay this large. More groups are made, but a
-    /// few for each piece.
-    std::size_t planned_nodes = std::size_t{1} << 18;
-    /// Calls that are kept for backward as they were made. Those beyond, each some 500 bytes, are
-    /// made again.
-    std::uint32_t kept_calls = std::uint32_t{1} << 16;
+    std::size_t planned_nodes = Planning::kNodesAtOnce;
+    std::uint32_t kept_calls = Forward::kKeptCalls;
   };
-  void set_limits(const Limits& limits) { limits_ = limits; }
+  void set_limits(const Limits& limits) {
+    planning_.set_nodes_at_once(limits.planned_nodes);
+    forward_.set_kept_calls(limits.kept_calls);
+  }
 
-  /// Computes what node `n` needs and does not have.
+  /// The value of node `n`, after computing the nodes that it needs.
   const Tensor& value(NodeId n);
   /// Shares the memory that the value of `n` lies in: see memory::Pool::share.
   [[nodiscard]] std::shared_ptr<const void> share(NodeId n);
@@ -117,9 +110,9 @@ class Executor {
   /// Forgets values and gradients; the next evaluation of random nodes draws anew.
   void invalidate();
   /// How many evaluations `invalidate` has begun.
-  [[nodiscard]] std::uint64_t evaluation() const { return payload_.evaluation(); }
+  [[nodiscard]] std::uint64_t evaluation() const { return tools_.payload.evaluation(); }
   /// After a request that failed: random nodes draw as in this evaluation.
-  void go_back_to(std::uint64_t evaluation) { payload_.go_back_to(evaluation); }
+  void go_back_to(std::uint64_t evaluation) { tools_.payload.go_back_to(evaluation); }
   /// Adds the gradient of `root` to the parameters. ShapeError unless it has one element.
   void backward(NodeId root, bool full);
   const Tensor& gradient(NodeId n);
@@ -127,9 +120,7 @@ class Executor {
   /// if one of `path`, the nodes on the way from `root`, was computed before a parameter changed.
   void refuse_old(NodeId root, std::span<const NodeId> path);
   /// Whether gradient() has one: a backward was run, from this node or one after it.
-  [[nodiscard]] bool can_have_gradient(NodeId n) const {
-    return request_.is_valid && n <= request_.root;
-  }
+  [[nodiscard]] bool can_have_gradient(NodeId n) const { return backward_.can_have_gradient(n); }
 
   /// A state to come back to.
   struct Mark {
@@ -140,9 +131,10 @@ class Executor {
     Changes::Mark parameters{};
   };
   [[nodiscard]] Mark mark() {
-    return {history_.generation(), history_.size(), values_.mark(), arena_.mark(), changes_.mark()};
+    return {history_.generation(), history_.size(), values_.mark(), tools_.arena.mark(),
+            changes_.mark()};
   }
-  /// Forgets nodes from `first_removed` on and whatever was computed after the mark. Where values
+  /// Forgets nodes from `first_removed` on and all that was computed after the mark. If values
   /// were computed anew since the mark, groups hold nodes from both sides of it: all values are
   /// forgotten then, and computed again when they are asked for, random nodes as they were drawn
   /// last.
@@ -158,114 +150,35 @@ class Executor {
   [[nodiscard]] const Context& context() const { return context_; }
   [[nodiscard]] const History& history() const { return history_; }
   [[nodiscard]] const Values& values() const { return values_; }
-  [[nodiscard]] const Gradients& gradients() const { return gradients_; }
-  /// Whether they are those of a pass over the graph as it is.
-  [[nodiscard]] bool has_gradients() const { return request_.done != Pass::kNone; }
+  [[nodiscard]] const Gradients& gradients() const { return backward_.gradients(); }
+  /// Whether the gradients are of a pass over the graph as it is.
+  [[nodiscard]] bool has_gradients() const { return backward_.has_gradients(); }
   [[nodiscard]] const Wanted& wanted() const { return wanted_; }
-  [[nodiscard]] const Path& path() const { return path_; }
+  [[nodiscard]] const Path& path() const { return backward_.path(); }
 
  private:
-  /// What a backward pass left behind that `gradient` can be asked for.
-  enum class Pass : std::uint8_t {
-    kNone,        ///< nothing: it failed, or something was computed anew
-    kAccumulate,  ///< nodes of one parameter share their gradient
-    kInspect,     ///< each node has its own
-  };
-  struct Request {
-    bool is_valid = false;  ///< whether a backward was run since values were last forgotten
-    bool full = false;
-    NodeId root = 0;
-    Pass done = Pass::kNone;
-  };
-
-  // executor.cc
   void compute(NodeId last, bool all);
   [[nodiscard]] bool is_changed_parameter(NodeId n) const;
-  void plan(const std::vector<NodeId>& nodes);
+  void pass_sweep();
   void run_wanted(NodeId asked, bool all_nodes);
   void place_and_run(std::uint32_t first_group);
   void run_dropping(NodeId asked, std::uint32_t first_group);
   void roll_back(const Mark& mark);
   void give_back_unused();
   void forget();
-  void forget_gradients();
-
-  // forward.cc
-  void run(std::uint32_t first, std::uint32_t last, bool has_backward);
-  [[nodiscard]] bool can_be_made_again(const SegmentView& segment) const;
-  [[nodiscard]] bool is_uploaded(std::uint32_t g) const;
-  bool assemble_uploaded(std::uint32_t g);
-  void run_group(std::uint32_t g, bool is_made, bool has_backward);
-  Assembled* assemble(const SegmentView& segment);
-  void run_segment(const SegmentView& segment, Assembled* assembled);
-  void call_segment(const SegmentView& segment, Assembled* assembled);
-
-  // backward.cc
-  void run_watched_backward(NodeId root, bool full, Pass pass);
-  void remember_alone(NodeId root, bool full);
-  void run_backward(NodeId root, bool full, Pass pass);
-  [[nodiscard]] Assembled* put_back(const SegmentView& segment, Assembled* call);
-  void backward_segment(const SegmentView& segment, Assembled* whole, Pass pass);
-  void settle_gradients(std::span<const NodeId> members);
-  void finish_weights(std::span<const NodeId> members);
-  bool leave_for_end(const SegmentView& segment, const Assembled* whole);
-  void copy_back(std::span<const NodeId> active);
-  void backward_alias(NodeId n);
-  void backward_call(const SegmentView& segment, std::span<const NodeId> active, Assembled& whole,
-                     Pass pass);
-
-  void pass_group(std::uint32_t g);
-
-  // asked_gradients.cc
-  void inspect();
-  void finish_gradient_of_parameter(NodeId n);
-
-  // deliver.cc
-  void deliver();
-  void deliver_parameter(NodeId n);
-  void deliver_lookup(NodeId n);
-  void prepare_long_rows();
-  [[nodiscard]] std::span<const unsigned> rows_of(NodeId lookup) const;
 
   Context context_;
-  Observer* observer_ = nullptr;
-  util::Interrupt interrupt_;  ///< that of the request
-  Watch* watch_ = nullptr;     ///< of the request that runs, where somebody wants to know
-
   History history_;
   Values values_{context_};
   Changes changes_{context_, values_, history_};
-  OperandArena arena_;
-  Upload upload_;
-  CallPayload payload_{context_, arena_, upload_};
-  CallMemory call_memory_{*context_.graph.device().memory};
-  Assembly assembly_{context_, values_, arena_, payload_, call_memory_};
-  std::unique_ptr<Alone> alone_ =  ///< with DYNET_PARANOID, else null
-      Alone::if_paranoid(context_, values_, assembly_, arena_, call_memory_);
+  CallTools tools_{context_, values_};
+  Hooks hooks_{*this, tools_};
+  Backward backward_{context_, values_, history_, changes_, tools_, hooks_};
+  Forward forward_{context_, values_, history_, tools_, backward_.copies(), hooks_};
   Wanted wanted_;
-  schedule::Scheduler scheduler_;
-  schedule::Plan plan_;
-  std::vector<NodeId> piece_;  ///< of the wanted nodes, where they are planned piece by piece
-  Limits limits_;
-
-  // inference scopes
-  Lifetimes lifetimes_;
-  schedule::Shortener shortener_;
-  schedule::Plan short_plan_;
-
-  Gradients gradients_{context_, values_, history_};
-  WeightGradients weights_;
-  ComputedWeights computed_weights_{gradients_};
-  GradientOperands gradient_operands_{gradients_, weights_, computed_weights_, arena_};
-  LongRows long_rows_{gradients_};
-  LateGradients late_gradients_{gradients_, computed_weights_, assembly_, arena_};
-  DeviceCopies copies_{context_, values_, gradients_, call_memory_};
-  Path path_{context_, values_, history_};
-  Request request_;
-  std::vector<NodeId> active_;  ///< members of the segment that backward runs
-
-  Views value_views_;
-  Views gradient_views_;
+  Lifetimes lifetimes_;  ///< in inference scopes
+  Planning planning_;
+  Views views_;  ///< of values
 };
 
 }  // namespace dynet::execute

@@ -22,7 +22,7 @@
 #include "testing/random.h"
 
 namespace dynet::execute {
-class Observer;
+class Hook;
 }
 
 namespace dynet::testing {
@@ -108,7 +108,7 @@ struct RunOptions {
   Device* device = nullptr;
   bool batching = true;
   bool backward = true;
-  execute::Observer* observer = nullptr;
+  execute::Hook* hook = nullptr;
   /// Several devices, of which `device` is one: each step and each source is on one device, and
   /// operands from another device are copied there (to_device).
   std::vector<Device*> devices{};

@@ -1,0 +1,62 @@
+#pragma once
+
+// The ways of gradients in a backward pass, as data.
+//
+// | gradient of | is written | and goes |
+// |---|---|---|
+// | a node | to memory of its own, in the layout of the values | nowhere |
+// | a parameter | to the memory of its first node | to its storage, at the end |
+// | a parameter that calls multiply with | as products, done as one | to its storage, directly |
+// | a computed weight, such as a masked matrix | as products, done when the pass comes to it |
+// nowhere | | rows of a table | to memory of their own | to the rows of the storage | | rows of a
+// table as a matrix | as products, done at the end of the pass | to the rows | | an alias | to
+// memory of its own | to its argument |
+//
+// Example: in u * tanh(u * x), both calls leave their products for the parameter u. After the pass
+// one product over two columns adds to the gradient in u's storage.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "execute/gradients.h"
+#include "execute/segment.h"
+
+namespace dynet::execute {
+
+/// The way of the gradient of one node. Plain data.
+struct Route {
+  /// Who computes the gradient.
+  enum class Through : std::uint8_t {
+    kNothing,   ///< nobody: it is not wanted
+    kMemory,    ///< calls, which store it, or add to it
+    kProducts,  ///< one product, of operands that calls left; other calls add to memory
+  };
+  /// When the product is done.
+  enum class Done : std::uint8_t {
+    kByCalls,     ///< there is none
+    kAtNode,      ///< when the pass comes to the node
+    kAtEnd,       ///< at the end of the pass
+    kAtDelivery,  ///< when the gradient is added to the storage
+  };
+  NodeId node;
+  NodeId to;  ///< in whose memory the gradient lies
+  Through through;
+  Done done;
+  ext::GradientTo end;  ///< where it goes after the pass
+};
+
+/// When the products that calls leave for the gradient of `n` are done.
+[[nodiscard]] Route::Done products_done(const graph::Graph& graph, NodeId n);
+
+/// Whether the call of a segment may leave products for the gradient of an operand: a parameter
+/// that all members share, or a matrix that all members multiply with.
+[[nodiscard]] bool leaves_products(const graph::Graph& graph, const SegmentView& segment,
+                                   const Argument& argument);
+
+/// The routes of `nodes`, nodes on the path of the pass that `gradients` knows, for a history of
+/// these groups.
+[[nodiscard]] std::vector<Route> routes(const graph::Graph& graph, const History& history,
+                                        std::span<const NodeId> nodes, const Gradients& gradients);
+
+}  // namespace dynet::execute
