@@ -3,8 +3,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
-#include <initializer_list>
 
 #include "fail.h"
 

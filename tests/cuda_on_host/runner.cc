@@ -1,15 +1,22 @@
 #include "runner.h"
 
+#include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "fail.h"
 #include "fibers.h"
+#include "races.h"
+#include "region.h"
 
 constinit thread_local uint3 threadIdx{}, blockIdx{};
 constinit thread_local dim3 blockDim{}, gridDim{};
@@ -261,15 +268,13 @@ static bool is_constant(const void* at) {
   return dl_iterate_phdr(
              [](dl_phdr_info* info, std::size_t /*size*/, void* p) {
                const std::uint64_t a = *static_cast<std::uint64_t*>(p);
-               for (int i = 0; i < info->dlpi_phnum; ++i) {
-                 const auto& part = info->dlpi_phdr[i];
+               const std::span parts(info->dlpi_phdr, info->dlpi_phnum);
+               const bool holds = std::any_of(parts.begin(), parts.end(), [&](const auto& part) {
                  const std::uint64_t begin = info->dlpi_addr + part.p_vaddr;
-                 if (part.p_type == PT_LOAD && (part.p_flags & PF_W) == 0 && a >= begin &&
-                     a < begin + part.p_memsz) {
-                   return 1;
-                 }
-               }
-               return 0;
+                 return part.p_type == PT_LOAD && (part.p_flags & PF_W) == 0 && a >= begin &&
+                        a < begin + part.p_memsz;
+               });
+               return holds ? 1 : 0;
              },
              &address) != 0;
 }

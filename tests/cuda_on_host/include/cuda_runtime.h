@@ -16,7 +16,8 @@
 #include <type_traits>
 #include <utility>
 
-#define DYNET_CUDA_ON_HOST 1
+// The names are CUDA's.
+// NOLINTBEGIN(readability-identifier-naming,bugprone-reserved-identifier,google-explicit-constructor)
 
 // ---- words of the language ----------------------------------------------------------------------
 
@@ -35,9 +36,7 @@ struct uint3 {
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
   // Converts from a number, as CUDA's does.
-  constexpr dim3(unsigned a = 1, unsigned b = 1,
-                 unsigned c = 1)  // NOLINT(google-explicit-constructor)
-      : x(a), y(b), z(c) {}
+  constexpr dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {}
 };
 
 // ---- the run time -------------------------------------------------------------------------------
@@ -227,3 +226,5 @@ __attribute__((no_sanitize_thread)) T atomicAdd(T* at, T v) {
   *at = old + v;
   return old;
 }
+
+// NOLINTEND(readability-identifier-naming,bugprone-reserved-identifier,google-explicit-constructor)
