@@ -46,6 +46,7 @@ class Device {
   static Device& get();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
+  ~Device() = delete;  // get()
 
   Stream* stream(cudaStream_t s) {
     return s == nullptr ? &default_stream_ : reinterpret_cast<Stream*>(s);

@@ -103,7 +103,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 
 static cudaError_t allocate(cuda_on_host::Region& region, void** data, std::size_t bytes) {
-  Device& d = Device::get();
+  const Device& d = Device::get();
   if (d.is_child()) {
     return failed(cudaErrorInitializationError);
   }
