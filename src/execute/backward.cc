@@ -180,9 +180,8 @@ void Backward::run_segment(const SegmentView& segment, Assembled* whole, Pass pa
       call(segment, {&m, 1}, *whole, pass);
     }
   } else {
-    for_each_part(context_.graph, *whole, active, [&](std::span<const NodeId> part) {
-      call(segment, part, *whole, pass);
-    });
+    for_each_part(context_.graph, *whole, active,
+                  [&](std::span<const NodeId> part) { call(segment, part, *whole, pass); });
   }
   tools_.arena.release(before);
 }

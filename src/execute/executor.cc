@@ -45,8 +45,8 @@ void Executor::backward(NodeId root, bool full) {
   }
   if (graph.dim(root).elements() != 1) {
     throw errors::ShapeError("backward: the node has shape " + to_string(graph.dim(root)) +
-                     "; want one element, such as a loss summed over its batch\n  " +
-                     graph.describe(root));
+                             "; want one element, such as a loss summed over its batch\n  " +
+                             graph.describe(root));
   }
   compute(root, false);
   try {

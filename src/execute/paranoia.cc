@@ -174,9 +174,9 @@ void Paranoia::after_call(const graph::Graph& graph, const Call& call) {
     if (!found.empty()) {
       const NodeId first = graph.owner(n);
       throw errors::GraphError(std::string(graph[first].record().info->name) + ": computed with " +
-                       std::to_string(call.members.size() - 1) + " other nodes, in group " +
-                       std::to_string(values_.group_of(first)) + ", " + found + "\n  " +
-                       graph.describe(n));
+                               std::to_string(call.members.size() - 1) + " other nodes, in group " +
+                               std::to_string(values_.group_of(first)) + ", " + found + "\n  " +
+                               graph.describe(n));
     }
     alone += elements * ext::bytes_of(graph[n].signature->number);
   });

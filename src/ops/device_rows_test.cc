@@ -10,6 +10,7 @@
 
 #include "dynet/ops/all.h"
 
+#include "kernels/launch.h"
 #include "ops/device_rules.h"
 #include "row_test_cases.h"
 #include "testing/tolerance.h"
@@ -83,14 +84,30 @@ TEST(DeviceRows, AreMoreThanAGridHasWarps) {
     GTEST_SKIP() << "no CUDA device";
   }
   Managed memory;
-  testing::RowCase<Softmax> call(Softmax::examples()[0],
-                                 testing::rows_of(2, 1, (std::int64_t{1} << 19) + 5), 0, &memory);
+  testing::RowCase<Softmax> call(
+      Softmax::examples()[0], testing::rows_of(2, 1, std::int64_t{8} * kernels::most_blocks() + 5),
+      0, &memory);
   for (const ext::Direction direction : {ext::Direction::kForward, ext::Direction::kBackward}) {
     call.in_float(direction, run_on_device<Softmax>);
     call.in_double(direction);
     EXPECT_LE(call.out().difference(), tolerance::kRuleInFloat);
     call.out().round();
   }
+  EXPECT_LE(call.gradients().difference(), tolerance::kRuleInFloat);
+}
+
+/// Rows that share gains and biases add their gradients to the same numbers.
+TEST(DeviceRows, AddToSharedGradients) {
+  if (!has_device()) {
+    GTEST_SKIP() << "no CUDA device";
+  }
+  Managed memory;
+  testing::RowCase<LayerNorm> call(LayerNorm::examples()[0], testing::rows_of(24, 1, 17), 0,
+                                   &memory);
+  call.in_double(ext::Direction::kForward);
+  call.out().round();
+  call.in_float(ext::Direction::kBackward, run_on_device<LayerNorm>);
+  call.in_double(ext::Direction::kBackward);
   EXPECT_LE(call.gradients().difference(), tolerance::kRuleInFloat);
 }
 

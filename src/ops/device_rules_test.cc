@@ -85,9 +85,13 @@ void compare(const ext::Example<Op>& e, ext::RuleLoop plain, DeviceLoop device, 
   }
 }
 
-TEST(DeviceRules, ComputeWhatThePlainLoopsCompute) {
+bool has_device() {
   int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+  return cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
+}
+
+TEST(DeviceRules, ComputeWhatThePlainLoopsCompute) {
+  if (!has_device()) {
     GTEST_SKIP() << "no CUDA device";
   }
   for_each_form([]<class Op, class Form>() {
@@ -101,6 +105,69 @@ TEST(DeviceRules, ComputeWhatThePlainLoopsCompute) {
               Arity::backward_inputs(), Arity::gradients());
     }
   });
+}
+
+/// The streams of a rule: n numbers each, with one more before and one behind.
+class Modes {
+ public:
+  Modes(std::int64_t n, std::size_t inputs, std::size_t results)
+      : n_(n), inputs_(inputs), memory_(inputs + 2 * results) {
+    for (const Shared& numbers : memory_) {
+      for (std::int64_t i = 0; i < kElements; ++i) {
+        numbers.data()[i] = static_cast<float>(i % 13) - 6.0F;
+      }
+    }
+  }
+  /// The rule by both loops; the results must be equal, and the numbers around them untouched.
+  void compare(ext::RuleLoop plain, DeviceLoop device, const void* op, ext::Stream::Mode in,
+               ext::Stream::Mode out) {
+    std::vector<ext::Stream> read, wanted, found;
+    for (std::size_t k = 0; k < memory_.size(); ++k) {
+      const bool is_input = k < inputs_;
+      auto& streams = is_input ? read : (k - inputs_) % 2 == 0 ? wanted : found;
+      // The first operand is the one whose mode differs.
+      const auto mode = is_input ? (k == 0 ? in : ext::Stream::kRun)
+                                 : (k < inputs_ + 2 ? out : ext::Stream::kStore);
+      streams.push_back({memory_[k].data() + 1, mode});
+    }
+    plain(op, read.data(), wanted.data(), n_);
+    device(op, read.data(), found.data(), n_, nullptr);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    for (std::size_t k = inputs_; k < memory_.size(); k += 2) {
+      for (std::int64_t i = 0; i < n_ + 2; ++i) {
+        const float want = memory_[k].data()[i];
+        ASSERT_NEAR(memory_[k + 1].data()[i], want,
+                    tolerance::kSumsInFloat * std::max(1.0F, std::fabs(want)))
+            << "number " << i << " of " << n_ << ", modes " << in << " and " << out;
+      }
+    }
+  }
+
+ private:
+  std::int64_t n_;
+  std::size_t inputs_;
+  std::vector<Shared> memory_;
+};
+
+TEST(DeviceRules, ReadAndWriteInEveryMode) {
+  if (!has_device()) {
+    GTEST_SKIP() << "no CUDA device";
+  }
+  using S = ext::Stream;
+  using Arity = ext::RuleArity<CMult>;
+  const DeviceLoops* loops = device_loops(&ext::kRuleInfo<CMult>);
+  ASSERT_NE(loops, nullptr);
+  const CMult op{};
+  for (const std::int64_t n : {0, 1, 31, 32, 33, 255, 256, 257, 513}) {
+    for (const S::Mode in : {S::kRun, S::kRepeat}) {
+      for (const S::Mode out : {S::kStore, S::kAdd, S::kSum, S::kSkip}) {
+        Modes(n, Arity::inputs(), Arity::results())
+            .compare(ext::detail::plain_forward<CMult, float>, loops->forward, &op, in, out);
+        Modes(n, Arity::backward_inputs(), Arity::gradients())
+            .compare(ext::detail::plain_backward<CMult, float>, loops->backward, &op, in, out);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -2,18 +2,14 @@
 // of the states. Scores with emissions are added up at each use, so that a block keeps only a row
 // of gradients.
 
-#include <cuda_runtime.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <string>
-
-#include "dynet/except.h"
 
 #include "../chain_step.h"
 #include "kernels/device_chain.h"
+#include "kernels/launch.h"
 
 namespace dynet::kernels {
 namespace {
@@ -86,6 +82,23 @@ __device__ float of_block(float v, Merge merge) {
   return result;
 }
 
+/// A sum of many numbers, with what rounding took from it: as exact as a sum in double, and
+/// consumer cards compute in double at a 64th of the speed.
+class LongSum {
+ public:
+  __device__ void add(float v) {
+    const float sum = sum_ + v;
+    if (std::isfinite(sum)) {
+      rest_ += std::fabs(sum_) >= std::fabs(v) ? (sum_ - sum) + v : (v - sum) + sum_;
+    }
+    sum_ = sum;
+  }
+  [[nodiscard]] __device__ float get() const { return std::isfinite(sum_) ? sum_ + rest_ : sum_; }
+
+ private:
+  float sum_ = 0.0F, rest_ = 0.0F;
+};
+
 /// One example in the hands of a block.
 class Example {
  public:
@@ -103,12 +116,12 @@ class Example {
       }
       return;
     }
-    double subtracted = 0.0;
+    LongSum total;
     const float* const start = p_.start.at(e_);
     each_state([&](std::int64_t i) { row(0)[i] = start == nullptr ? 0.0F : start[i]; });
     for (std::int64_t t = 1; t < length_; ++t) {
       const Arriving step = left(t - 1);
-      subtracted += step.top;
+      total.add(step.top);
       each_state([&](std::int64_t i) {
         row(t)[i] = p_.paths == ext::Paths::kSum ? sum_at<float>(step, i) : best_at<float>(step, i);
       });
@@ -120,7 +133,9 @@ class Example {
       const Arriving last = left(length_ - 1);
       const float sum = of_block(share(last), Add{});
       if (threadIdx.x == 0) {
-        *p_.value.at(e_) = static_cast<float>(subtracted + last.top + std::log(sum));
+        total.add(last.top);
+        total.add(std::log(sum));
+        *p_.value.at(e_) = total.get();
       }
     } else if (threadIdx.x == 0) {
       trace_back();
@@ -217,13 +232,15 @@ class Example {
   __device__ float score() const {
     const std::uint32_t* const path = p_.path.at(e_);
     const float* const start = p_.start.at(e_);
-    double sum = start == nullptr ? 0.0F : start[path[0]];
+    LongSum sum;
+    sum.add(start == nullptr ? 0.0F : start[path[0]]);
     for (std::int64_t t = 0; t < length_; ++t) {
       const std::int64_t at = t == 0 ? 0 : place(path, t);
-      sum += t == 0 ? 0.0F : at < 0 ? -INFINITY : p_.transitions.at(e_)[at];
-      sum += emission(t)[path[t]];
+      sum.add(t == 0 ? 0.0F : at < 0 ? -INFINITY : p_.transitions.at(e_)[at]);
+      sum.add(emission(t)[path[t]]);
     }
-    return static_cast<float>(sum + end_of(path[length_ - 1]));
+    sum.add(end_of(path[length_ - 1]));
+    return sum.get();
   }
 
   /// Atomic, as examples may share a gradient.
@@ -298,7 +315,7 @@ __global__ void run_chains(Parameters p, ext::Direction direction) {
 }  // namespace
 
 void start_chain(const ext::Chain& c, ext::Direction direction, float* scratch, void* cuda_stream) {
-  Parameters p;
+  Parameters p{};
   p.paths = c.paths;
   p.is_band = c.is_band;
   p.states = c.emissions.dim.rows();
@@ -325,12 +342,7 @@ void start_chain(const ext::Chain& c, ext::Direction direction, float* scratch, 
   if (examples == 0) {
     return;
   }
-  run_chains<<<static_cast<unsigned>(examples), kThreads, 0,
-               static_cast<cudaStream_t>(cuda_stream)>>>(p, direction);
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess) {
-    throw cuda_exception(std::string("chain: ") + cudaGetErrorString(error));
-  }
+  launch("chain", run_chains, static_cast<unsigned>(examples), kThreads, cuda_stream, p, direction);
 }
 
 }  // namespace dynet::kernels

@@ -1,15 +1,12 @@
 // One forward and one backward kernel for each rule over rows of AllOps and of the operations'
 // steps. A warp takes a row. The evaluator is dynet/ext/plain_rows.h.
 
-#include <cuda_runtime.h>
-
 #include <algorithm>
-#include <string>
 #include <utility>
 
-#include "dynet/except.h"
 #include "dynet/ops/all.h"
 
+#include "kernels/launch.h"
 #include "ops/device_rules.h"
 
 namespace dynet::ops {
@@ -17,7 +14,6 @@ namespace {
 
 constexpr int kLanes = 32;
 constexpr int kWarps = 8;  // of a block
-constexpr std::int64_t kMaxBlocks = 1 << 16;
 
 /// The threads of a warp share a row.
 struct Warp {
@@ -60,29 +56,24 @@ __global__ void run_rows(Parameters<Direction, Op> p) {
 }
 
 template <class Direction, class Op>
-void launch(const ext::RowCall& call, void* cuda_stream) {
+void start(const ext::RowCall& call, void* cuda_stream) {
   using P = Parameters<Direction, Op>;
   const std::int64_t rows = call.rows.inner * call.rows.outer;
   if (rows == 0) {
     return;
   }
-  P p;
+  P p{};
   std::copy_n(call.constants, P::Numbered::kCount, p.constants);
   std::copy_n(call.in, P::Numbered::kInputs, p.in);
   std::copy_n(call.out, P::Numbered::kResults, p.out);
   p.rows = call.rows;
-  const auto blocks = static_cast<unsigned>(std::min(kMaxBlocks, (rows + kWarps - 1) / kWarps));
-  run_rows<Direction, Op>
-      <<<blocks, kWarps * kLanes, 0, static_cast<cudaStream_t>(cuda_stream)>>>(p);
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess) {
-    throw cuda_exception(std::string(Op::kInfo.name) + ": " + cudaGetErrorString(error));
-  }
+  kernels::launch(Op::kInfo.name, run_rows<Direction, Op>, kernels::blocks_for(rows, kWarps),
+                  kWarps * kLanes, cuda_stream, p);
 }
 
 template <class Op>
-constexpr DeviceRowLoops kDeviceRowLoops{launch<rule::ForwardRule, Op>,
-                                         launch<rule::BackwardRule, Op>};
+constexpr DeviceRowLoops kDeviceRowLoops{start<rule::ForwardRule, Op>,
+                                         start<rule::BackwardRule, Op>};
 
 template <class Op>
 void find(const ext::RowRule* rule, const DeviceRowLoops*& found, std::int64_t& count) {

@@ -1,22 +1,19 @@
 // One forward and one backward kernel for each rule of AllOps.
 
-#include <cuda_runtime.h>
-
 #include <algorithm>
-#include <string>
 #include <tuple>
 #include <utility>
 
-#include "dynet/except.h"
 #include "dynet/ops/all.h"
 
+#include "kernels/device_rule.h"
+#include "kernels/launch.h"
 #include "ops/device_rules.h"
 
 namespace dynet::ops {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::int64_t kMaxBlocks = 1 << 16;
 
 /// Streams by value, as a kernel's parameters.
 template <std::size_t kN>
@@ -24,23 +21,32 @@ struct Streams {
   ext::Stream s[kN];
 };
 
+/// The directions of a rule, called with symbols.
 template <class Op>
 struct Forward {
   static constexpr std::size_t kIn = ext::RuleArity<Op>::inputs();
   static constexpr std::size_t kOut = ext::RuleArity<Op>::results();
-  template <class... X>
-  __device__ static auto evaluate(const Op& op, X... x) {
-    return ext::forward_rule(op, x...);
+  template <std::size_t... kI>
+  static auto expressions(const Op& op, std::index_sequence<kI...> /*inputs*/) {
+    return ext::forward_rule(op, rule::In<static_cast<int>(kI)>{}...);
   }
 };
 template <class Op>
 struct Backward {
   static constexpr std::size_t kIn = ext::RuleArity<Op>::backward_inputs();
   static constexpr std::size_t kOut = ext::RuleArity<Op>::gradients();
-  template <class... X>
-  __device__ static auto evaluate(const Op& op, X... x) {
-    return ext::backward_rule(op, x...);
+  template <std::size_t... kI>
+  static auto expressions(const Op& op, std::index_sequence<kI...> /*inputs*/) {
+    return ext::backward_rule(op, rule::In<static_cast<int>(kI)>{}...);
   }
+};
+template <class Direction, class Op>
+using Results = decltype(Direction::expressions(std::declval<const Op&>(),
+                                                std::make_index_sequence<Direction::kIn>()));
+/// The attributes and literals of a rule, by value.
+template <class Results>
+struct Numbers {
+  float of[kernels::kNumbersIn<Results> + 1];
 };
 
 __device__ float read(const ext::Stream& s, std::int64_t i) {
@@ -65,49 +71,52 @@ __device__ void write(const ext::Stream& s, std::int64_t i, bool is_inside, floa
   }
 }
 
-template <class Direction, class Op, std::size_t... kI, std::size_t... kJ>
-__device__ void run_element(const Op& op, const Streams<Direction::kIn>& in,
-                            const Streams<Direction::kOut>& out, std::int64_t i, bool is_inside,
-                            std::index_sequence<kI...>, std::index_sequence<kJ...>) {
+/// All results of an element are computed before the first is written.
+template <std::size_t kIn, class... E, std::size_t... kI, std::size_t... kJ>
+__device__ void run_element(const Numbers<std::tuple<E...>>& numbers, const Streams<kIn>& in,
+                            const Streams<sizeof...(E)>& out, std::int64_t i, bool is_inside,
+                            std::index_sequence<kI...> /*inputs*/,
+                            std::index_sequence<kJ...> /*results*/) {
   const std::int64_t at = is_inside ? i : 0;
-  const auto results = Direction::evaluate(op, read(in.s[kI], at)...);
-  (write(out.s[kJ], i, is_inside, static_cast<float>(std::get<kJ>(results))), ...);
+  const float x[] = {read(in.s[kI], at)...};
+  const float results[] = {
+      kernels::Evaluate<E, kernels::numbers_before<E...>(kJ)>::of(numbers.of, x)...};
+  (write(out.s[kJ], i, is_inside, results[kJ]), ...);
 }
 
 /// All threads of a block make the same number of rounds, because a warp sums together.
 template <class Direction, class Op>
-__global__ void run_rule(Op op, Streams<Direction::kIn> in, Streams<Direction::kOut> out,
-                         std::int64_t n) {
+__global__ void run_rule(Numbers<Results<Direction, Op>> numbers, Streams<Direction::kIn> in,
+                         Streams<Direction::kOut> out, std::int64_t n) {
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * blockDim.x; first < n;
        first += step) {
     const std::int64_t i = first + threadIdx.x;
-    run_element<Direction>(op, in, out, i, i < n, std::make_index_sequence<Direction::kIn>{},
-                           std::make_index_sequence<Direction::kOut>{});
+    run_element(numbers, in, out, i, i < n, std::make_index_sequence<Direction::kIn>{},
+                std::make_index_sequence<Direction::kOut>{});
   }
 }
 
 template <class Direction, class Op>
-void launch(const void* op, const ext::Stream* in, const ext::Stream* out, std::int64_t n,
-            void* cuda_stream) {
+void start(const void* op, const ext::Stream* in, const ext::Stream* out, std::int64_t n,
+           void* cuda_stream) {
   if (n == 0) {
     return;
   }
-  Streams<Direction::kIn> read_from;
-  Streams<Direction::kOut> write_to;
+  Numbers<Results<Direction, Op>> numbers{};
+  float* to = numbers.of;
+  kernels::write_numbers(
+      Direction::expressions(ext::rule_at<Op>(op), std::make_index_sequence<Direction::kIn>()), to);
+  Streams<Direction::kIn> read_from{};
+  Streams<Direction::kOut> write_to{};
   std::copy_n(in, Direction::kIn, read_from.s);
   std::copy_n(out, Direction::kOut, write_to.s);
-  const auto blocks = static_cast<unsigned>(std::min(kMaxBlocks, (n + kThreads - 1) / kThreads));
-  run_rule<Direction><<<blocks, kThreads, 0, static_cast<cudaStream_t>(cuda_stream)>>>(
-      ext::rule_at<Op>(op), read_from, write_to, n);
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess) {
-    throw cuda_exception(std::string("a rule's kernel: ") + cudaGetErrorString(error));
-  }
+  kernels::launch("a rule's kernel", run_rule<Direction, Op>, kernels::blocks_for(n, kThreads),
+                  kThreads, cuda_stream, numbers, read_from, write_to, n);
 }
 
 template <class Op>
-constexpr DeviceLoops kDeviceLoops{launch<Forward<Op>, Op>, launch<Backward<Op>, Op>};
+constexpr DeviceLoops kDeviceLoops{start<Forward<Op>, Op>, start<Backward<Op>, Op>};
 
 template <class Op>
 void find(const ext::RuleInfo* rule, const DeviceLoops*& found, std::int64_t& count) {

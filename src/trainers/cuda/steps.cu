@@ -1,24 +1,20 @@
 // One kernel for each rule of an update: a thread takes an element at a time. A rule with
 // reductions takes all elements as one row, which the threads of one block share.
 
-#include <cuda_runtime.h>
-
 #include <algorithm>
-#include <string>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
-#include "dynet/except.h"
 #include "dynet/trainers/all.h"
 
+#include "kernels/device_rule.h"
+#include "kernels/launch.h"
 #include "trainers/device_steps.h"
 
 namespace dynet::trainers {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::int64_t kMaxBlocks = 1 << 16;
 
 /// The operands of a kernel, by value.
 template <std::size_t kIn, std::size_t kOut>
@@ -27,19 +23,36 @@ struct Places {
   float* out[kOut];
 };
 
-template <class Rule, std::size_t kIn, std::size_t kOut, std::size_t... kI, std::size_t... kJ>
-__device__ void run_element(const Rule& rule, const Places<kIn, kOut>& places, std::int64_t i,
-                            std::index_sequence<kI...>, std::index_sequence<kJ...>) {
-  const auto results = rule.step(places.in[kI][i]...);
-  ((places.out[kJ][i] = static_cast<float>(std::get<kJ>(results))), ...);
+/// The numbers of a step, by value.
+template <class Number, class Rule>
+struct Constants {
+  Number values[ext::detail::Numbering<Rule>::kCount + 1];
+};
+
+/// All results of an element are computed before the first is written, over an operand perhaps. In
+/// the expressions of a step, constants stand as inputs behind the operands.
+template <class Rule, std::size_t kIn, std::size_t kOut, class... E, std::size_t... kI,
+          std::size_t... kJ, std::size_t... kC>
+__device__ void run_element(const Constants<float, Rule>& constants,
+                            const Places<kIn, kOut>& places, std::int64_t i,
+                            rule::Types<E...> /*results*/, std::index_sequence<kI...> /*inputs*/,
+                            std::index_sequence<kJ...> /*results*/,
+                            std::index_sequence<kC...> /*constants*/) {
+  const float x[] = {places.in[kI][i]..., constants.values[kC]...};
+  const float results[] = {kernels::Evaluate<E, 0>::of(nullptr, x)...};
+  ((places.out[kJ][i] = results[kJ]), ...);
 }
 
 template <class Rule, std::size_t kIn, std::size_t kOut>
-__global__ void run_step(Rule rule, Places<kIn, kOut> places, std::int64_t n) {
+__global__ void run_step(Constants<float, Rule> constants, Places<kIn, kOut> places,
+                         std::int64_t n) {
+  using Numbers = ext::detail::Numbering<Rule>;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
        i += step) {
-    run_element(rule, places, i, std::make_index_sequence<kIn>{}, std::make_index_sequence<kOut>{});
+    run_element(constants, places, i, typename Numbers::Expressions(),
+                std::make_index_sequence<kIn>{}, std::make_index_sequence<kOut>{},
+                std::make_index_sequence<Numbers::kCount>{});
   }
 }
 
@@ -70,20 +83,15 @@ struct Block {
   }
 };
 
-template <class Rule>
-struct Constants {
-  double values[ext::detail::Numbering<Rule>::kCount + 1];
-};
-
 template <class Rule, std::size_t kIn, std::size_t kOut>
 __global__ void __launch_bounds__(Block::kSize)
-    run_reducing_step(Constants<Rule> constants, Places<kIn, kOut> places, std::int64_t n) {
+    run_reducing_step(Constants<double, Rule> constants, Places<kIn, kOut> places, std::int64_t n) {
   ext::detail::reducing_step<Block, Rule, float>(constants.values, places.in, places.out, n);
 }
 
 template <class Rule>
-void launch(const void* prepared, const ext::Stream* in, const ext::Stream* out, std::int64_t n,
-            void* cuda_stream) {
+void start(const void* prepared, const ext::Stream* in, const ext::Stream* out, std::int64_t n,
+           void* cuda_stream) {
   if (n == 0) {
     return;
   }
@@ -95,19 +103,18 @@ void launch(const void* prepared, const ext::Stream* in, const ext::Stream* out,
   for (std::size_t j = 0; j < Numbers::kResults; ++j) {
     places.out[j] = static_cast<float*>(out[j].data);
   }
-  const auto stream = static_cast<cudaStream_t>(cuda_stream);
-  const Rule& rule = *static_cast<const Rule*>(prepared);
+  const auto& step = *static_cast<const ext::detail::Prepared<Rule>*>(prepared);
   if constexpr (ext::detail::kStepReduces<Rule>) {
-    Constants<Rule> constants;
-    Numbers::write_values(rule, static_cast<double*>(constants.values));
-    run_reducing_step<Rule><<<1, Block::kSize, 0, stream>>>(constants, places, n);
+    Constants<double, Rule> constants{};
+    Numbers::write_values(step.rule, static_cast<double*>(constants.values));
+    kernels::launch("a trainer's update",
+                    run_reducing_step<Rule, Numbers::kInputs, Numbers::kResults>, 1, Block::kSize,
+                    cuda_stream, constants, places, n);
   } else {
-    const auto blocks = static_cast<unsigned>(std::min(kMaxBlocks, (n + kThreads - 1) / kThreads));
-    run_step<<<blocks, kThreads, 0, stream>>>(rule, places, n);
-  }
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess) {
-    throw cuda_exception(std::string("a trainer's update: ") + cudaGetErrorString(error));
+    Constants<float, Rule> constants{};
+    std::copy_n(step.constants, Numbers::kCount, constants.values);
+    kernels::launch("a trainer's update", run_step<Rule, Numbers::kInputs, Numbers::kResults>,
+                    kernels::blocks_for(n, kThreads), kThreads, cuda_stream, constants, places, n);
   }
 }
 
@@ -115,7 +122,7 @@ template <class Rule>
 void find(const ext::UpdateInfo* rule, DeviceStep& found) {
   if constexpr (!std::is_same_v<Rule, NoCatchUp>) {
     if (rule == &ext::update_info<Rule>()) {
-      found = launch<Rule>;
+      found = start<Rule>;
     }
   }
 }

@@ -1,0 +1,300 @@
+// CUDA's functions, in terms of the device.
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "cuda_runtime.h"
+#include "device.h"
+#include "fail.h"
+
+namespace cuda_on_host {
+namespace {
+
+constexpr int kMultiprocessors = 4;
+constexpr int kNotANumber = 0xFF;
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+cudaError_t failed(cudaError_t error) { return Device::get().last = error; }
+
+struct Event {
+  std::shared_ptr<Mark> mark;
+  Stream* stream = nullptr;
+};
+Event* event_of(cudaEvent_t e) { return reinterpret_cast<Event*>(e); }
+
+/// The memory that copies use for an address: one side of a copy.
+void* side(const void* p, std::size_t bytes, bool is_of_device, const char* what) {
+  Device& d = Device::get();
+  const bool is_managed = d.managed.contains(p);
+  if (d.memory.contains(p) != is_of_device && !is_managed) {
+    fail("%s at %p is memory of the %s", what, p, is_of_device ? "host" : "device");
+  }
+  if ((is_managed && !d.managed.is_allocated(p, bytes)) ||
+      (d.memory.contains(p) && !d.memory.is_allocated(p, bytes))) {
+    fail("%s: %zu bytes at %p are not in one allocation", what, bytes, p);
+  }
+  return d.memory.open(p);
+}
+
+bool is_possible(const cudaLaunchConfig_t& c) {
+  constexpr unsigned kMostBlocks = 0x7fffffff, kMostOfAxis = 65535;
+  const std::uint64_t threads = std::uint64_t{c.blockDim.x} * c.blockDim.y * c.blockDim.z;
+  const std::uint64_t blocks = std::uint64_t{c.gridDim.x} * c.gridDim.y * c.gridDim.z;
+  return threads > 0 && threads <= kMostThreads && blocks > 0 && c.gridDim.x <= kMostBlocks &&
+         c.gridDim.y <= kMostOfAxis && c.gridDim.z <= kMostOfAxis && c.dynamicSmemBytes == 0;
+}
+
+}  // namespace
+
+cudaError_t launch(const cudaLaunchConfig_t& config, const Kernel& kernel) {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  if (d.is_child()) {
+    return failed(cudaErrorInitializationError);
+  }
+  if (!is_possible(config)) {
+    return failed(cudaErrorInvalidConfiguration);
+  }
+  auto kept = std::make_shared<Launch>(Launch{config, kernel, {}});
+  if (kernel.is_padding_clear) {
+    d.check_arguments(*kept);
+  }
+  kept->arguments.resize((kernel.bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
+  std::memcpy(kept->arguments.data(), kernel.arguments, kernel.bytes);
+  kept->kernel.arguments = nullptr;  // the caller's, which are gone when the kernel runs
+  d.enqueue(d.stream(config.stream),
+            {.run = [&d, kept] { d.runner.run(*kept); }, .is_kernel = true});
+  return cudaSuccess;
+}
+
+void barrier() { runner->barrier(); }
+unsigned lane() { return runner->lane(); }
+std::uint64_t exchange(unsigned mask, std::uint64_t given, int from, const char* what) {
+  return runner->exchange(mask, given, from, what);
+}
+void touch_atomically(void* at, std::size_t bytes) { runner->touch(at, bytes, Access::kAtomic); }
+
+}  // namespace cuda_on_host
+
+using cuda_on_host::Device;
+using cuda_on_host::event_of;
+using cuda_on_host::failed;
+using cuda_on_host::Lock;
+
+// ---- devices and memory -------------------------------------------------------------------------
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = 1;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  if (attribute != cudaDevAttrMultiProcessorCount || device != 0) {
+    return failed(cudaErrorInvalidValue);
+  }
+  *value = cuda_on_host::kMultiprocessors;
+  return cudaSuccess;
+}
+
+static cudaError_t allocate(cuda_on_host::Region& region, void** data, std::size_t bytes) {
+  const Device& d = Device::get();
+  if (d.is_child()) {
+    return failed(cudaErrorInitializationError);
+  }
+  *data = region.allocate(bytes);
+  return *data == nullptr ? failed(cudaErrorMemoryAllocation) : cudaSuccess;
+}
+cudaError_t cudaMalloc(void** data, std::size_t bytes) {
+  const Lock lock(Device::get().mutex);
+  return allocate(Device::get().memory, data, bytes);
+}
+cudaError_t cudaMallocManaged(void** data, std::size_t bytes, unsigned /*flags*/) {
+  const Lock lock(Device::get().mutex);
+  return allocate(Device::get().managed, data, bytes);
+}
+cudaError_t cudaMallocHost(void** data, std::size_t bytes) {
+  constexpr std::size_t kAlignment = 256;
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  *data = std::aligned_alloc(kAlignment, (bytes / kAlignment + 1) * kAlignment);
+  if (*data == nullptr) {
+    return failed(cudaErrorMemoryAllocation);
+  }
+  std::memset(*data, cuda_on_host::kNotANumber, bytes);
+  d.pinned[*data] = bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* data) {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  d.drain_all();
+  return data == nullptr || d.memory.free(data) || d.managed.free(data)
+             ? cudaSuccess
+             : failed(cudaErrorInvalidValue);
+}
+cudaError_t cudaFreeAsync(void* data, cudaStream_t stream) {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  d.enqueue(d.stream(stream), {.run = [&d, data] {
+              if (!d.memory.free(data)) {
+                cuda_on_host::fail("cudaFreeAsync: %p is no allocation", data);
+              }
+            }});
+  return cudaSuccess;
+}
+cudaError_t cudaFreeHost(void* data) {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  d.drain_all();
+  if (d.pinned.erase(data) == 0) {
+    return failed(cudaErrorInvalidValue);
+  }
+  std::free(data);
+  return cudaSuccess;
+}
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  *total = d.memory.size();
+  *free = *total - d.memory.in_use();
+  return cudaSuccess;
+}
+
+// ---- copies -------------------------------------------------------------------------------------
+
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  const cudaError_t error = cudaMemcpyAsync(to, from, bytes, kind);
+  return error == cudaSuccess ? cudaStreamSynchronize(nullptr) : error;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t s) {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  if (d.is_child()) {
+    return failed(cudaErrorInitializationError);
+  }
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  void* const target = cuda_on_host::side(to, bytes, to_device, "the target of a copy");
+  const void* source = cuda_on_host::side(from, bytes, from_device, "the source of a copy");
+  cuda_on_host::Stream* const stream = d.stream(s);
+  std::shared_ptr<char[]> staged;
+  if (!from_device && !d.is_pinned(from)) {  // pageable memory is read before the call returns
+    staged = std::make_shared<char[]>(bytes);
+    std::memcpy(staged.get(), from, bytes);
+    source = staged.get();
+  }
+  if (!to_device) {  // whoever reads the target without a wait finds NaN
+    std::memset(target, cuda_on_host::kNotANumber, bytes);
+  }
+  d.enqueue(stream, {.run = [=] { std::memmove(target, source, bytes); }});
+  if (!to_device && !d.is_pinned(to)) {  // to pageable memory: the call returns when it is done
+    d.drain(stream);
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t s) {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  void* const target = cuda_on_host::side(to, bytes, true, "the target of cudaMemsetAsync");
+  d.enqueue(d.stream(s), {.run = [=] { std::memset(target, value, bytes); }});
+  return cudaSuccess;
+}
+
+// ---- streams and events -------------------------------------------------------------------------
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  *stream = d.make_stream((flags & cudaStreamNonBlocking) == 0);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  d.end_stream(d.stream(stream));
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  if (d.is_child()) {
+    return failed(cudaErrorInitializationError);
+  }
+  d.drain(d.stream(stream));
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  d.drain_all();
+  return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned /*flags*/) {
+  *event = reinterpret_cast<cudaEvent_t>(new cuda_on_host::Event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  const auto mark = std::make_shared<cuda_on_host::Mark>();
+  *event_of(event) = {mark, d.stream(stream)};
+  d.enqueue(d.stream(stream), {.run = [mark] { mark->is_done = true; }});
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned /*flags*/) {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  const cuda_on_host::Event& e = *event_of(event);
+  if (e.mark != nullptr) {
+    d.enqueue(d.stream(stream), {.run = {}, .after = e.mark, .of_after = e.stream});
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  const cuda_on_host::Event& e = *event_of(event);
+  while (e.mark != nullptr && !e.mark->is_done) {
+    d.run(e.stream, 1);
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event_of(event);
+  return cudaSuccess;
+}
+
+// ---- errors -------------------------------------------------------------------------------------
+
+cudaError_t cudaGetLastError() {
+  const Lock lock(Device::get().mutex);
+  return std::exchange(Device::get().last, cudaSuccess);
+}
+cudaError_t cudaPeekAtLastError() {
+  const Lock lock(Device::get().mutex);
+  return Device::get().last;
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorInvalidValue:
+      return "invalid argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorInitializationError:
+      return "initialization error";
+    case cudaErrorInvalidConfiguration:
+      return "invalid configuration argument";
+    case cudaErrorNotReady:
+      return "device not ready";
+  }
+  return "unrecognized error code";
+}
