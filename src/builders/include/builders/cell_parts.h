@@ -14,6 +14,9 @@
 // steps are known, the scheduler calls it with biases and inputs alone first (ext::Part), for all
 // steps at once; each step then adds what it has from the state.
 //
+// Cells have a backward beside gradient(to), which has no calls of parts: backward is called for
+// the state and for the inputs, each with its own arguments only.
+//
 // A gradient of a matrix may be left for the end of the backward pass (ext::weight_gradient), and
 // what it is a product of must last until then. So backward writes the gradients of the sums over
 // the sums, whose values it does not read; the call for biases and inputs, which comes after that
@@ -101,15 +104,6 @@ class SummedGradient {
   ext::Block block_;
   ext::Operand sum_;
 };
-
-/// dy * (1 - y^2): through tanh, in nodes.
-auto through_tanh(auto& to, auto y, auto dy) {
-  return to.add(ops::Subtract{}, dy, to.add(ops::CMult{}, dy, to.add(ops::Square{}, y)));
-}
-/// dy * (y - y^2): through the logistic function, in nodes.
-auto through_logistic(auto& to, auto y, auto dy) {
-  return to.add(ops::CMult{}, dy, to.add(ops::Subtract{}, y, to.add(ops::Square{}, y)));
-}
 
 /// A call of a cell, or a part of one: where its operands are, and the sums of the gates.
 template <class Cell>
