@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "dynet/expr.h"
+#include "dynet/expr/gradient.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/model.h"
 #include "dynet/ops/arithmetic.h"
@@ -20,11 +22,13 @@
 #include "dynet/ops/shape.h"
 
 #include "support/generator.h"
+#include "support/gradient_program.h"
 #include "support/observe.h"
 #include "support/samples.h"
 #include "testing/cases.h"
 #include "testing/tolerance.h"
 #include "user_ops/elementwise.h"
+#include "user_ops/gradients.h"
 #include "user_ops/indices.h"
 #include "user_ops/linear.h"
 
@@ -34,7 +38,8 @@ namespace {
 using Twins = ext::OpList<user::Scale, user::Add, user::LstmCell, user::Product, user::Affine,
                           user::Concatenate, user::Pick, user::SumBatches, user::Dropout>;
 using Others = ext::OpList<user::SelectRows, user::SumOfSome, user::Largest, user::ThereAndBack,
-                           user::SumOfThose, user::Shuffle, user::RecurrentStep>;
+                           user::SumOfThose, user::Shuffle, user::RecurrentStep, user::Gram,
+                           user::Centred, user::Halved, user::Crossed>;
 using UserOps = ext::JoinLists<Twins, Others>;
 
 /// The weights are listed here and not in the operation, so that a wrong role is seen.
@@ -149,6 +154,37 @@ TEST(UserOps, RandomGraphs) {
                       tolerance::kMergedInDouble),
               "");
   }
+}
+
+/// The members gradient(to) of user_ops/gradients.h as nodes, against their runs.
+TEST(UserOps, GradientsWrittenOnceAreNodesToo) {
+  std::size_t count = 0;
+  ext::OpList<user::Gram, user::Centred, user::Halved, user::Crossed>::for_each([&]<class Op>() {
+    const std::vector<Sample> samples = samples_of<Op>();
+    for (const Sample& sample : samples) {
+      for (const Case& c : cases_of(sample)) {
+        SCOPED_TRACE(sample.text() + ", " + c.name);
+        GradientProgram live(c.program, true);
+        const std::vector<Expression> nodes = gradient(live.loss(), live.leaves());
+        const Numbers run = live.backward(live.loss());
+        for (std::size_t i = 0; i < nodes.size(); ++i) {
+          EXPECT_EQ(compare(numbers(nodes[i].value()), run[i], tolerance::kLongInDouble), "");
+          ++count;
+        }
+      }
+    }
+  });
+  EXPECT_GT(count, 0U);
+}
+
+TEST(UserOps, GradientsOfAListAreGivenInItsOrder) {
+  ParameterCollection model;
+  const Parameter p = model.add_parameters({3});
+  ComputationGraph cg;
+  const Expression xs[] = {parameter(cg, p) * 2.0F, parameter(cg, p) * 3.0F};
+  const Expression y =
+      ext::add_node(user::Backwards{}, std::span<const Expression>(xs), Where::here());
+  EXPECT_THROW(cg.backward(squared_norm(y)), std::logic_error);
 }
 
 /// Three sequences of six steps, from zeros: the loss, and the gradients of all parameters.

@@ -29,7 +29,7 @@ template <class Op>
 Value Arithmetic::extreme(const Op& op, Value a, Value b) {
   const Node x = node(a);
   const Node y = node(b);
-  return to_.add(op, to_.repeated(x, to_.dim(y)), to_.repeated(y, to_.dim(x)));
+  return to_.add(op, to_.broadcast_to(x, to_.dim(y)), to_.broadcast_to(y, to_.dim(x)));
 }
 
 Value Arithmetic::add(Value a, Value b) {
@@ -90,7 +90,7 @@ Value Arithmetic::divide(Value a, Value b) {
   if (b.is_number) {
     return b.is(1.0) ? a : with_number(ops::DivideScalar{}, ops::CDiv{}, a.node, b);
   }
-  return to_.add(ops::CDiv{}, to_.repeated(a.node, to_.dim(b.node)), b.node);
+  return to_.add(ops::CDiv{}, to_.broadcast_to(a.node, to_.dim(b.node)), b.node);
 }
 
 Value Arithmetic::largest(Value a, Value b) {

@@ -33,10 +33,58 @@ namespace {
 using ext::Formula;
 using ext::Word;
 
-/// How the arguments, outputs and gradients of the node in hand are the inputs of its formula.
+/// A rule and its operands: of the node in hand, or other nodes.
+struct Subject {
+  struct Operand {
+    Operand() = default;
+    Operand(Node n) : is_there(true), node(n) {}  // NOLINT(google-explicit-constructor)
+    bool is_there = false;
+    Node node{};
+  };
+
+  /// The node in hand.
+  explicit Subject(GradientNodes& to)
+      : rule(to.graph()[to.node()].record().rule),
+        row_rule(to.graph()[to.node()].record().row_rule),
+        op(to.graph()[to.node()].signature->op) {
+    for (std::size_t a = 0; a < to.args(); ++a) {
+      in.push_back(to.has(a) ? Operand(to.in(a)) : Operand());
+      wants.push_back(to.wants(a));
+    }
+    for (std::size_t k = 0; k < to.graph()[to.node()].record().outputs; ++k) {
+      results.emplace_back(to.out(k));
+      const bool is_used = to.has_parts(to.out(k).id);
+      d_out.push_back(is_used ? Operand(to.d_out(k)) : Operand());
+    }
+    d_in.resize(in.size());
+  }
+  explicit Subject(const ext::GradientBuilder::RuleAt& at)
+      : rule(at.rule),
+        row_rule(at.row_rule),
+        op(at.op),
+        in(at.in.begin(), at.in.end()),
+        results(at.results.begin(), at.results.end()),
+        d_out(at.d_out.begin(), at.d_out.end()),
+        d_in(in.size()) {
+    for (std::size_t a = 0; a < in.size(); ++a) {
+      wants.push_back((at.wanted >> a & 1U) != 0);
+    }
+  }
+
+  const ext::RuleInfo* rule;
+  const ext::RowRule* row_rule;
+  const void* op;
+  std::vector<Operand> in;     ///< empty: the argument is absent
+  std::vector<Node> results;   ///< outputs; saved outputs if there are nodes for them
+  std::vector<Operand> d_out;  ///< empty: nobody used the output
+  std::vector<bool> wants;     ///< of each argument
+  std::vector<Operand> d_in;   ///< a result: empty if the gradient is 0
+};
+
+/// How the arguments, outputs and gradients of a rule are the inputs of its formula.
 class Inputs {
  public:
-  explicit Inputs(GradientNodes& to) : to_(to), record_(to.graph()[to.node()].record()) {}
+  Inputs(GradientNodes& to, Subject& of) : to_(to), of_(of) {}
   Inputs(const Inputs&) = delete;
   Inputs& operator=(const Inputs&) = delete;
   virtual ~Inputs() = default;
@@ -44,6 +92,8 @@ class Inputs {
   /// Inputs that are arguments or payload; the `outputs` inputs behind them are outputs.
   [[nodiscard]] virtual std::size_t arguments() const = 0;
   [[nodiscard]] virtual std::size_t outputs() const = 0;
+  /// The saved output k, counted in inputs; empty if the formula has to compute it.
+  [[nodiscard]] virtual std::optional<Value> saved(std::size_t k) = 0;
   virtual Value argument(std::size_t input) = 0;
   virtual Value output(std::size_t k) = 0;
   virtual Value d_output(std::size_t k) = 0;
@@ -56,47 +106,49 @@ class Inputs {
 
  protected:
   /// The gradient of output k; 0 if nobody used the output.
-  Value gradient_of(std::size_t k) {
-    return to_.has_parts(to_.out(k).id) ? Value(to_.d_out(k)) : Value(0.0);
+  [[nodiscard]] Value gradient_of(std::size_t k) const {
+    return of_.d_out[k].is_there ? Value(of_.d_out[k].node) : Value(0.0);
   }
 
   GradientNodes& to_;
-  const ext::Record& record_;
+  Subject& of_;
 };
 
 /// An elementwise rule: pieces of its operands, each of h numbers if an operand has several pieces.
 class Elements final : public Inputs {
  public:
-  explicit Elements(GradientNodes& to) : Inputs(to) {
-    for (std::size_t a = 0; a < to.args(); ++a) {
-      if (to.has(a)) {
-        cut(pieces_, to.in(a), a, record_.rule->parts[a]);
+  Elements(GradientNodes& to, Subject& of) : Inputs(to, of) {
+    for (std::size_t a = 0; a < of.in.size(); ++a) {
+      if (of.in[a].is_there) {
+        cut(pieces_, of.in[a].node, a, of.rule->parts[a]);
       }
     }
-    for (std::size_t k = 0; k < record_.outputs; ++k) {
-      cut(outputs_, to.out(k), k, record_.rule->out_parts[k]);
+    for (std::size_t k = 0; k < of.d_out.size(); ++k) {
+      cut(outputs_, of.results[k], k, of.rule->out_parts[k]);
     }
     work_.nd = 1;
     for (const Piece& p : pieces_) {
       work_ = broadcast(work_, p.shape);
     }
-    work_.bd = to.dim(to.out(0)).bd;
+    work_.bd = to.dim(of.results[0]).bd;
     gradients_.resize(pieces_.size(), Value(0.0));
   }
   [[nodiscard]] std::size_t arguments() const override {
-    return pieces_.size() + (record_.rule->has_scalar ? 1 : 0);
+    return pieces_.size() + (of_.rule->has_scalar ? 1 : 0);
   }
   [[nodiscard]] std::size_t outputs() const override { return outputs_.size(); }
   Value argument(std::size_t input) override {
-    return input < pieces_.size() ? piece(pieces_[input], to_.in(pieces_[input].of)) : scalar();
+    return input < pieces_.size() ? piece(pieces_[input], of_.in[pieces_[input].of].node)
+                                  : scalar();
   }
-  Value output(std::size_t k) override { return piece(outputs_[k], to_.out(outputs_[k].of)); }
+  Value output(std::size_t k) override { return piece(outputs_[k], of_.results[outputs_[k].of]); }
+  [[nodiscard]] std::optional<Value> saved(std::size_t /*k*/) override { return std::nullopt; }
   Value d_output(std::size_t k) override {
     const Value all = gradient_of(outputs_[k].of);
     return all.is_number ? all : piece(outputs_[k], all.node);
   }
   [[nodiscard]] bool wants(std::size_t i) const override {
-    return i < pieces_.size() && to_.wants(pieces_[i].of);
+    return i < pieces_.size() && of_.wants[pieces_[i].of];
   }
   /// With the last piece of an argument it is complete.
   void give(std::size_t i, const Value& gradient) override {
@@ -118,9 +170,8 @@ class Elements final : public Inputs {
       parts.push_back(to_.fitted(g, work_, p.shape));
     }
     const ops::Concatenate joined{0};
-    to_.add_part(
-        to_.in(p.of).id,
-        parts.size() == 1 ? parts[0] : to_.add(ext::kRecord<ops::Concatenate>, &joined, parts, {}));
+    of_.d_in[p.of] =
+        parts.size() == 1 ? parts[0] : to_.add(ext::kRecord<ops::Concatenate>, &joined, parts, {});
   }
 
  private:
@@ -158,19 +209,18 @@ class Elements final : public Inputs {
 /// A rule over rows. An example that is one row is seen as a vector.
 class RowInputs final : public Inputs {
  public:
-  explicit RowInputs(GradientNodes& to) : Inputs(to), rule_(*record_.row_rule) {
-    const void* op = to.graph()[to.node()].signature->op;
-    axes_ = rule_.row_axes(op);
+  RowInputs(GradientNodes& to, Subject& of) : Inputs(to, of), rule_(*of.row_rule) {
+    axes_ = rule_.row_axes(of.op);
     std::size_t a = 0;
     while (rule_.along[a] != rule::Along::kElements) {
       ++a;
     }
-    rows_ = to.dim(to.in(a));
+    rows_ = to.dim(of.in[a].node);
     if (axes_ == ext::kWholeExample) {
       rows_ = Dim({static_cast<unsigned>(rows_.example_elements())});
       axes_ = 1;
     }
-    rows_.bd = to.dim(to.out(0)).bd;
+    rows_.bd = to.dim(of.results[0]).bd;
     once_ = positions_ = rows_;
     for (unsigned k = 0; k < rows_.nd; ++k) {
       ((axes_ >> k & 1U) != 0 ? once_ : positions_).d[k] = 1;
@@ -184,24 +234,30 @@ class RowInputs final : public Inputs {
     if (input >= rule_.args) {
       return to_.indices_as_numbers(once_.single_batch());
     }
-    return seen(to_.in(input), shape_of(rule_.along[input]));
+    return seen(of_.in[input].node, shape_of(rule_.along[input]));
   }
-  Value output(std::size_t k) override { return seen(to_.out(k), shape_of_result(k)); }
+  Value output(std::size_t k) override { return seen(of_.results[k], shape_of_result(k)); }
+  [[nodiscard]] std::optional<Value> saved(std::size_t k) override {
+    const std::size_t result = rule_.outputs + k;
+    return result < of_.results.size()
+               ? std::optional<Value>(seen(of_.results[result], shape_of_result(result)))
+               : std::nullopt;
+  }
   Value d_output(std::size_t k) override {
     const Value all = gradient_of(k);
     return all.is_number ? all : Value(seen(all.node, shape_of_result(k)));
   }
-  [[nodiscard]] bool wants(std::size_t i) const override { return to_.wants(i); }
+  [[nodiscard]] bool wants(std::size_t i) const override { return of_.wants[i]; }
   void give(std::size_t i, const Value& gradient) override {
     if (gradient.is(0.0)) {
       return;
     }
     const Node g = gradient.is_number ? to_.constant({1}, gradient.number) : gradient.node;
-    const Dim to = to_.dim(to_.in(i));
+    const Dim to = to_.dim(of_.in[i].node);
     Dim shape = shape_of(rule_.along[i]);
     shape.bd = to.bd;
     const Dim& work = rule_.along[i] == rule::Along::kOnce ? once_ : rows_;
-    to_.add_part(to_.in(i).id, to_.reshaped(to_.fitted(g, work, shape), to));
+    of_.d_in[i] = to_.reshaped(to_.fitted(g, work, shape), to);
   }
   [[nodiscard]] Dim rows() const override { return rows_; }
   [[nodiscard]] std::uint32_t axes() const override { return axes_; }
@@ -273,7 +329,11 @@ Value Walk::input(std::size_t i) {
   if (i < saved) {
     return inputs_.output(i - outs);
   }
-  return i < d_outs ? at(formula_.results[i - outs]) : inputs_.d_output(i - d_outs);
+  if (i >= d_outs) {
+    return inputs_.d_output(i - d_outs);
+  }
+  const std::optional<Value> kept = inputs_.saved(i - saved);
+  return kept.has_value() ? *kept : at(formula_.results[i - outs]);
 }
 
 Value Walk::compute(const Formula::Step& step) {
@@ -394,7 +454,7 @@ Value Walk::over_row(const Formula::Step& step) {
     case Word::kMaxOf:
       return largest(at(step.args[0]));
     case Word::kIndexOfMax: {
-      const Node e = to_.repeated(math_.node(at(step.args[0])), inputs_.rows());
+      const Node e = to_.broadcast_to(math_.node(at(step.args[0])), inputs_.rows());
       const auto axis = static_cast<unsigned>(std::countr_zero(inputs_.axes()));
       const Node first = to_.add(ops::TopK{1, axis}, e);
       return to_.add(ops::NoBackprop{}, Node{first.id + 1});
@@ -456,16 +516,36 @@ void give_all(GradientNodes& to, const Formula& formula, Inputs& inputs) {
     }
   }
 }
+void give_all(GradientNodes& to, const Formula& formula, Subject& of) {
+  if (of.row_rule != nullptr) {
+    RowInputs inputs(to, of);
+    give_all(to, formula, inputs);
+  } else {
+    Elements inputs(to, of);
+    give_all(to, formula, inputs);
+  }
+}
 
 }  // namespace
 
 void give_formula(GradientNodes& to, const ext::Formula& formula) {
-  if (to.graph()[to.node()].record().row_rule != nullptr) {
-    RowInputs inputs(to);
-    give_all(to, formula, inputs);
-  } else {
-    Elements inputs(to);
-    give_all(to, formula, inputs);
+  Subject in_hand(to);
+  give_all(to, formula, in_hand);
+  for (std::size_t a = 0; a < in_hand.in.size(); ++a) {
+    if (in_hand.d_in[a].is_there) {
+      to.add_part(in_hand.in[a].node.id, in_hand.d_in[a].node);
+    }
+  }
+}
+
+void add_formula(GradientNodes& to, const ext::GradientBuilder::RuleAt& at, const Formula& formula,
+                 std::span<Node> d_in) {
+  Subject other(at);
+  give_all(to, formula, other);
+  for (std::size_t a = 0; a < d_in.size(); ++a) {
+    if (other.wants[a]) {
+      d_in[a] = other.d_in[a].is_there ? other.d_in[a].node : to.constant(to.dim(at.in[a]), 0.0);
+    }
   }
 }
 

@@ -184,7 +184,7 @@ Node GradientNodes::reshaped(Node x, const Dim& shape) {
   return dim(x) == shape ? x : add(ops::Reshape{shape}, x);
 }
 
-Node GradientNodes::repeated(Node x, const Dim& shape) {
+Node GradientNodes::broadcast_to(Node x, const Dim& shape) {
   const Dim is = dim(x);
   const Dim all = broadcast(is, shape);
   if (is.example_elements() == all.example_elements() && is.bd == all.bd) {
@@ -226,7 +226,7 @@ Node GradientNodes::fitted(Node g, const Dim& work, const Dim& to) {
     times *= work.bd;
   }
   const Node sum = scaled(summed(g, mask, over_batch && is.bd != 1), times);
-  return reshaped(repeated(sum, to), to);
+  return reshaped(broadcast_to(sum, to), to);
 }
 
 void GradientNodes::give(std::size_t i, Node gradient) {
@@ -244,5 +244,10 @@ void GradientNodes::give(std::size_t i, Node gradient) {
 }
 
 void GradientNodes::give(const ext::Formula& formula) { give_formula(*this, formula); }
+
+void GradientNodes::add_slopes(const RuleAt& at, const ext::Formula& formula,
+                               std::span<Node> d_in) {
+  add_formula(*this, at, formula, d_in);
+}
 
 }  // namespace dynet::api

@@ -30,6 +30,13 @@ Move whole_move(std::int64_t elements, double scale) {
   // An extent has 32 bits; the box of a larger tensor gets a second dimension.
   constexpr std::int64_t kRow = (std::int64_t{1} << 32) - 1;
   Move m;
+  m.scale = scale;
+  if (elements <= kRow) {
+    m.box.nd = 1;
+    m.box.d[0] = static_cast<unsigned>(elements);
+    m.from_stride[0] = m.to_stride[0] = 1;
+    return m;
+  }
   std::int64_t rows = 1;
   while (elements / rows > kRow || elements % rows != 0) {
     ++rows;
@@ -37,7 +44,6 @@ Move whole_move(std::int64_t elements, double scale) {
   m.box = Dim({static_cast<unsigned>(elements / rows), static_cast<unsigned>(rows)});
   strides_of(m.box, m.from_stride);
   strides_of(m.box, m.to_stride);
-  m.scale = scale;
   return m;
 }
 

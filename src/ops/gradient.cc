@@ -1,9 +1,13 @@
 #include "dynet/ext/gradient.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
+#include "dynet/ops/arithmetic.h"
+#include "dynet/ops/elementary.h"
 #include "dynet/ops/linear.h"
+#include "dynet/ops/order.h"
 #include "dynet/ops/pick.h"
 #include "dynet/ops/reduce.h"
 #include "dynet/ops/select.h"
@@ -93,6 +97,53 @@ Node GradientBuilder::scattered(Node x, unsigned rows, unsigned d, const Indices
 
 Node GradientBuilder::gathered(Node x, unsigned count, unsigned d, const Indices& indices) {
   return add_indexed(ops::Gather{count, d}, x, indices);
+}
+
+Node GradientBuilder::summed_onward(Node x, unsigned d) {
+  std::vector<unsigned> backwards(dim(x)[d]);
+  std::iota(backwards.rbegin(), backwards.rend(), 0U);
+  const auto n = static_cast<unsigned>(backwards.size());
+  const Node turned = gathered(x, n, d, {.given = backwards});
+  return gathered(add(ops::CumSum{d}, turned), n, d, {.given = backwards});
+}
+
+Node GradientBuilder::repeated(Node x, const Dim& shape) {
+  return add(ops::Add{}, x, constant(shape, 0.0));
+}
+
+Node GradientBuilder::spread(Node x, const Dim& shape, std::span<const unsigned> from,
+                             std::span<const unsigned> strides) {
+  for (unsigned k = 0; k < shape.nd; ++k) {
+    std::vector<unsigned> places(dim(x)[k]);
+    for (unsigned i = 0; i < places.size(); ++i) {
+      places[i] = from[k] + i * strides[k];
+    }
+    x = strides[k] == 1 ? padded(x, from[k], shape[k], k)
+                        : scattered(x, shape[k], k, {.given = places});
+  }
+  return x;
+}
+
+Node GradientBuilder::positions(unsigned extent, unsigned d) {
+  Dim line;
+  line.nd = d + 1;
+  line.d[d] = extent;
+  return add(ops::Subtract{}, add(ops::CumSum{d}, constant(line, 1.0)), constant({1}, 1.0));
+}
+
+/// One entry after the other, compared with the numbers of all places. Few entries are put: the
+/// largest ones, or the largest one.
+Node GradientBuilder::put_at(Node x, Node places, unsigned extent, unsigned d) {
+  const Node place = positions(extent, d);
+  const Node fixed = add(ops::NoBackprop{}, places);
+  const Node zero = constant({1}, 0.0);
+  std::vector<Node> terms;
+  for (unsigned i = 0; i < dim(x)[d]; ++i) {
+    const Node is_elsewhere = add(ops::Subtract{}, place, part(fixed, i, 1, d));
+    terms.push_back(add(ops::Choose{}, is_elsewhere, zero, part(x, i, 1, d)));
+  }
+  const ops::Sum sum;
+  return terms.size() == 1 ? terms[0] : add(kRecord<ops::Sum>, &sum, terms, {});
 }
 
 }  // namespace dynet::ext

@@ -18,6 +18,7 @@
 
 #include "dynet/dim.h"
 #include "dynet/ext/attributes.h"
+#include "dynet/ext/gradient.h"
 #include "dynet/ext/info.h"
 #include "dynet/ext/properties.h"
 #include "dynet/ext/rows.h"
@@ -33,10 +34,11 @@ concept HasInfo = requires {
   { Op::kInfo } -> std::convertible_to<const Info&>;
 };
 template <class Op>
-concept HasForwardBackward = requires(const Op op, Call& call) {
-  op.forward(call);
-  op.backward(call);
-};
+concept HasBackward = requires(const Op op, Call& call) { op.backward(call); };
+/// Without `backward`, gradient(to) is run (gradient_run.h).
+template <class Op>
+concept HasForwardBackward =
+    requires(const Op op, Call& call) { op.forward(call); } && (HasBackward<Op> || HasGradient<Op>);
 template <class Op>
 concept HasExamples = requires {
   { Op::examples() } -> std::same_as<std::vector<Example<Op>>>;
@@ -220,9 +222,9 @@ struct Computing {
   static_assert(
       kStorage == Storage::kNone || requires(const Op op) { op.is_trainable(); },
       "with kReadsStorage, is_trainable() must say whether the storage is trained");
-  static_assert(Rule<Op> || RowOperation<Op> || HasForwardBackward<Op> || kIsLeaf ||
-                    detail::is_alias<Op>(),
-                "the operation has neither value and slope, nor forward and backward");
+  static_assert(
+      Rule<Op> || RowOperation<Op> || HasForwardBackward<Op> || kIsLeaf || detail::is_alias<Op>(),
+      "the operation has neither value and slope, nor forward and backward (or gradient)");
   static_assert(!(Rule<Op> || RowOperation<Op>) || !HasForwardBackward<Op>,
                 "the operation has a rule, and forward and backward too: one of them would never "
                 "be called");

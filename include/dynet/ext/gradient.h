@@ -1,19 +1,22 @@
 #pragma once
 
-// Backward in operations: adds nodes that compute an operation's gradients, for gradients of
-// gradients (dynet/expr/gradient.h).
+// The gradients of an operation, in operations.
 //
 // Rules need no line here: their slopes are formulas, which the library evaluates with nodes in
-// place of numbers. Another operation has a member beside forward and backward, for example
-// transpose:
+// place of numbers. Another operation has a member beside forward, for example transpose:
 //
 //   void gradient(auto& to) const {
 //     to.give(0, to.add(Transpose{}, to.d_out()));
 //   }
 //
-// `to` is a GradientBuilder. The member is a template because the records of other operations are
-// not yet declared at that point. A rule may have the member too, in place of its formula. An
-// operation without formula and member has no backward in operations.
+// The member is a template because it is read twice. With a GradientBuilder as `to` it adds nodes,
+// for gradients of gradients (dynet/expr/gradient.h). With a GradientRun (gradient_run.h) it is
+// backward, over kernels; an operation that has a quicker backward keeps it as a second member, and
+// says how much quicker. Results of functions of `to` have types of their own with a GradientRun:
+// `auto` holds them.
+//
+// A rule may have the member too, in place of its formula. An operation that has neither formula
+// nor member has no gradients of gradients.
 
 #include <array>
 #include <concepts>
@@ -25,6 +28,9 @@
 #include "dynet/ext/formula.h"
 #include "dynet/ext/optional.h"
 #include "dynet/ext/properties.h"
+#include "dynet/ext/row_rule.h"
+#include "dynet/ext/rows.h"
+#include "dynet/ext/rule_loop.h"
 
 namespace dynet::ext {
 
@@ -46,6 +52,15 @@ class GradientBuilder {
   /// A node of the graph.
   struct Node {
     std::uint32_t id;
+  };
+  /// A rule at some nodes: `results` are its outputs, and its saved outputs if there are nodes for
+  /// them; else the rule's formula computes these once more.
+  struct RuleAt {
+    const RuleInfo* rule;     ///< null: a rule over rows
+    const RowRule* row_rule;  ///< null: elementwise
+    const void* op;
+    std::span<const Node> in, results, d_out;
+    std::uint32_t wanted;  ///< bit i: the gradient of argument i is wanted
   };
   using Indices = GradientIndices;
   static constexpr Indices kSame{.same = true};
@@ -118,12 +133,80 @@ class GradientBuilder {
   Node scattered(Node x, unsigned rows, unsigned d, const Indices& indices);
   /// Entry i of dimension d is entry index[i] of x.
   Node gathered(Node x, unsigned count, unsigned d, const Indices& indices);
+  /// Running sums from the end of dimension d.
+  Node summed_onward(Node x, unsigned d);
+  /// Repeated along dimensions that are 1 in x.
+  Node repeated(Node x, const Dim& shape);
+  /// Entry i of each dimension k goes to entry from[k] + i * strides[k] of zeros.
+  Node spread(Node x, const Dim& shape, std::span<const unsigned> from,
+              std::span<const unsigned> strides);
+  Node spread(Node x, const Dim& shape, const auto& from, const auto& strides) {
+    return spread(x, shape, {from.items, from.count}, {strides.items, strides.count});
+  }
+  /// Output k of the node whose first output is `first`.
+  static Node output(Node first, std::uint32_t k) { return {first.id + k}; }
+  /// Saved output k. The graph has no node of it: again(*this) computes it.
+  Node saved(std::size_t /*k*/, const auto& again) { return again(*this); }
+  /// Entry i of dimension d goes to the entry of zeros that the i-th place of saved output k says.
+  /// again(*this) computes the places as numbers, in the shape of x.
+  Node put_back(Node x, const Dim& shape, unsigned d, std::size_t /*k*/, const auto& again) {
+    return put_at(x, again(*this), shape[d], d);
+  }
+  /// 0, 1, ... along dimension d, of `extent` entries.
+  Node positions(unsigned extent, unsigned d);
+  /// Entry i of dimension d is added to entry places[i] of `extent` zeros.
+  Node put_at(Node x, Node places, unsigned extent, unsigned d);
+  /// Numbers of this shape that a rule does not read.
+  Node unread(const Dim& shape) { return constant(shape, 0.0); }
+  /// x, for a list of arguments: with a GradientRun, in memory.
+  static Node ready(Node x) { return x; }
+
+  /// The gradients of a rule's arguments `in`, from the gradients of its outputs: the rule's own
+  /// slope. `results`: the outputs; the saved outputs may follow.
+  template <class Rule, std::size_t kIn, std::size_t kResults, std::size_t kOuts>
+  std::array<Node, kIn> through(const Rule& rule, const std::array<Node, kIn>& in,
+                                const std::array<Node, kResults>& results,
+                                const std::array<Node, kOuts>& d_out,
+                                std::uint32_t wanted = ~std::uint32_t{0}) {
+    static_assert(detail::can_say<Rule>(), "a word of the rule has no operation (formula.h)");
+    RuleAt at{nullptr, nullptr, &rule, in, results, d_out, wanted};
+    if constexpr (RowOperation<Rule>) {
+      at.row_rule = &kRowRule<Rule>;
+    } else {
+      at.rule = &kRuleInfo<Rule>;
+    }
+    std::array<Node, kIn> d_in{};
+    add_slopes(at, formula_of(rule), d_in);
+    return d_in;
+  }
+  /// Gives the gradient of the rule's argument k as the gradient of argument to[k], unless that is
+  /// kNobody.
+  static constexpr std::size_t kNobody = ~std::size_t{0};
+  template <class Rule, std::size_t kIn, std::size_t kResults, std::size_t kOuts>
+  void give_through(const Rule& rule, const std::array<Node, kIn>& in,
+                    const std::array<Node, kResults>& results, const std::array<Node, kOuts>& d_out,
+                    const std::array<std::size_t, kIn>& to) {
+    std::uint32_t wanted = 0;
+    for (std::size_t k = 0; k < kIn; ++k) {
+      wanted |= to[k] != kNobody && wants(to[k]) ? std::uint32_t{1} << k : 0;
+    }
+    const std::array<Node, kIn> d_in = through(rule, in, results, d_out, wanted);
+    for (std::size_t k = 0; k < kIn; ++k) {
+      if ((wanted >> k & 1U) != 0) {
+        give(to[k], d_in[k]);
+      }
+    }
+  }
+
+ protected:
+  /// Each in the shape of its argument.
+  virtual void add_slopes(const RuleAt& at, const Formula& formula, std::span<Node> d_in) = 0;
 };
 
-namespace detail {
 template <class Op>
 concept HasGradient = requires(const Op op, GradientBuilder& to) { op.gradient(to); };
 
+namespace detail {
 /// Gives the formula of the form that lacks the groups in `absent`.
 template <class Op, std::size_t... kI>
 void give_form(const Op& op, unsigned absent, GradientBuilder& to,

@@ -27,7 +27,8 @@
 //   value(args...), pull(args..., outs..., saved..., d_outs...)
 //                                   over rows (over.h): with kAlong and row_axes(); both return
 //                                   each(...); a payload follows the arguments
-//   forward(Call&), backward(Call&) anything else, over the loops of kernels.h
+//   forward(Call&), gradient(to)    anything else, over the loops of kernels.h; the gradients in
+//                                   operations (gradient.h), or backward(Call&), or both
 //
 // clang-format on
 //
@@ -58,6 +59,7 @@
 #include "dynet/ext/compiled.h"
 #include "dynet/ext/contract.h"
 #include "dynet/ext/gradient.h"
+#include "dynet/ext/gradient_run.h"
 #include "dynet/ext/info.h"
 #include "dynet/ext/properties.h"
 #include "dynet/ext/row_rule.h"
@@ -265,6 +267,16 @@ constexpr void fill_shapes(Record& r) {
     r.index_count = [](const void* op) { return static_cast<const Op*>(op)->index_count(); };
   }
 }
+/// Backward of an operation that is no rule: `backward`, or else the run of gradient(to).
+template <class Op>
+void run_backward(const Op& op, Call& call) {
+  if constexpr (HasBackward<Op>) {
+    op.backward(call);
+  } else {
+    GradientRun<Op> to(call);
+    op.gradient(to);
+  }
+}
 template <class Op>
 constexpr void fill_computing(Record& r) {
   if constexpr (Rule<Op>) {
@@ -287,11 +299,13 @@ constexpr void fill_computing(Record& r) {
       };
       r.backward = [](const void* op, Call& call) {
         call_on_host(call, Direction::kBackward, saved_kinds<Op>(), op,
-                     [](const void* of, Call& c) { static_cast<const Op*>(of)->backward(c); });
+                     [](const void* of, Call& c) { run_backward(*static_cast<const Op*>(of), c); });
       };
     } else {
       r.forward = [](const void* op, Call& call) { static_cast<const Op*>(op)->forward(call); };
-      r.backward = [](const void* op, Call& call) { static_cast<const Op*>(op)->backward(call); };
+      r.backward = [](const void* op, Call& call) {
+        run_backward(*static_cast<const Op*>(op), call);
+      };
     }
   }
 }

@@ -18,8 +18,9 @@
 //                                   ext::kWholeExample: an example is one row
 //   Steps                           a list of rules over rows that forward and backward run as
 //                                   steps (dynet/ops/steps.h), so that devices have their loops
-//   gradient(to)                    backward in operations, for gradients of gradients
-//                                   (gradient.h); a rule has it by its slopes
+//   gradient(to)                    the gradients, in operations (gradient.h): for gradients of
+//                                   gradients, and run in place of a backward (gradient_run.h); a
+//                                   rule has it by its slopes
 //   bool is_trainable()             whether the storage is trained through this node
 //   unsigned index_limit(in)        exclusive bound of the indices in the payload
 
@@ -80,6 +81,9 @@ DYNET_PROPERTY(bool, is_summed, kSummed, false)
 // The value may be -inf by definition, as for a masked element: find_nan passes over such values,
 // and over -inf that follows from them.
 DYNET_PROPERTY(bool, gives_minus_infinity, kMinusInfinity, false)
+// Forward adds to a result whose blocks are not fresh, as the loops of kernels.h do unless they are
+// told to store. A gradient(to) that ends in such an operation needs no scratch memory. Rules do.
+DYNET_PROPERTY(bool, forward_adds, kForwardAdds, false)
 // The value is the argument's memory (reshape).
 DYNET_PROPERTY(bool, is_alias, kAliases, false)
 

@@ -286,14 +286,6 @@ struct Sum {
     return in[0];
   }
   void forward(ext::Call& call) const { sum_arguments(call, 1.0); }
-  void backward(ext::Call& call) const {
-    const ext::Move all = ext::whole_move(call.out[0].size());
-    for (const ext::Operand& dx : call.d_in) {
-      if (!dx.absent()) {
-        call.kernels.move(all, call.d_out[0], dx);
-      }
-    }
-  }
   void gradient(auto& to) const {
     for (std::size_t i = 0; i < to.args(); ++i) {
       to.give(i, to.d_out());
@@ -317,14 +309,6 @@ struct Average {
   static constexpr bool kVariadic = true;
   Dim shape(const ext::Shapes& in) const { return same_shape(in); }
   void forward(ext::Call& call) const { sum_arguments(call, part_of(call)); }
-  void backward(ext::Call& call) const {
-    const ext::Move part = ext::whole_move(call.out[0].size(), part_of(call));
-    for (const ext::Operand& dx : call.d_in) {
-      if (!dx.absent()) {
-        call.kernels.move(part, call.d_out[0], dx);
-      }
-    }
-  }
   void gradient(auto& to) const {
     const auto part = to.scaled(to.d_out(), 1.0 / static_cast<double>(to.args()));
     for (std::size_t i = 0; i < to.args(); ++i) {

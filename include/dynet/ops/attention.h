@@ -212,6 +212,8 @@ struct Attend {
       });
     }
   }
+  /// Beside gradient(to), which computes the probabilities once more, for all examples at once:
+  /// here they are saved, and the scores of some examples at a time stay in a cache.
   void backward(ext::Call& call) const {
     const Lay lay(*this, call);
     ScratchOperand slopes(call, lay.scores, lay.most);  // of the probabilities

@@ -47,20 +47,6 @@ struct Contract3d1d {
     call.kernels.product(seen_as(call.in[0], matrix(x)), ext::Transposed::kNo,
                          seen_as(call.in[1], {x[2]}), ext::Transposed::kNo, column(z), write);
   }
-  void backward(ext::Call& call) const {
-    const Dim& x = call.in[0].dim;
-    const ext::Operand dz = column(call.d_out[0]);
-    if (!call.d_in[0].absent()) {
-      ext::weight_gradient(call, 0, dz, seen_as(call.in[1], {x[2]}));
-    }
-    if (!call.d_in[1].absent()) {
-      call.kernels.product(seen_as(call.in[0], matrix(x)), ext::Transposed::kYes, dz,
-                           ext::Transposed::kNo, call.d_in[1]);
-    }
-    if (!call.d_in[2].absent()) {
-      call.kernels.move(ext::whole_move(dz.size()), dz, call.d_in[2]);
-    }
-  }
   void gradient(auto& to) const {
     Dim x = to.dim(to.in(0));
     const Dim y({x[2]}, to.dim(to.in(1)).bd);
@@ -133,6 +119,8 @@ struct BatchMatmul {
                            ext::Transposed::kNo, each.all(2, lay.result));
     }
   }
+  /// Beside gradient(to), which lays a transposed copy of x and of y: the products here read their
+  /// factors transposed.
   void backward(ext::Call& call) const {
     const Lay lay(call.in[0].dim, call.in[1].dim, call.d_out[0].dim);
     if (lay.is_one_product()) {

@@ -168,6 +168,7 @@ struct Conv2d {
                            ext::Transposed::kNo, seen_as(parts[3], lay.result), write);
     }
   }
+  /// Beside gradient(to), which has a product for each element of the filters: here it is one.
   void backward(ext::Call& call) const {
     const Lay lay(*this, call);
     ScratchOperand scratch(call, lay.matrix, lay.most);
@@ -194,6 +195,23 @@ struct Conv2d {
       }
     }
   }
+  /// Place after place of the filters.
+  void gradient(auto& to) const {
+    const Dim f = to.dim(to.in(1));
+    const Dim y = to.dim(to.d_out());
+    const Windows w = windows(to.dim(to.in(0)), f);
+    const auto count = static_cast<unsigned>(w.count());
+    if (to.wants(2)) {
+      to.give(2, to.summed_along(to.reshaped(to.d_out(), Dim({count, f[3]}, y.bd)), 0));
+    }
+    for (unsigned c = 0; c < f[1]; ++c) {
+      for (unsigned r = 0; r < f[0]; ++r) {
+        if (w.rows.count(r) > 0 && w.cols.count(c) > 0) {
+          give_place(to, w, r, c);
+        }
+      }
+    }
+  }
   static std::vector<ext::Example<Conv2d>> examples() {
     const auto of = [](unsigned s0, unsigned s1, bool is_valid, std::vector<Dim> in) {
       return ext::Example<Conv2d>{{{{s0, s1}, 2}, is_valid}, std::move(in)};
@@ -211,6 +229,39 @@ struct Conv2d {
   }
 
  private:
+  /// The gradients by element (r, c) of the filters: of the elements of x below it, and its own.
+  static void give_place(auto& to, const Windows& w, unsigned r, unsigned c) {
+    const Dim x = to.dim(to.in(0));
+    const Dim f = to.dim(to.in(1));
+    const auto rows = static_cast<unsigned>(w.rows.count(r));
+    const auto cols = static_cast<unsigned>(w.cols.count(c));
+    const auto i = static_cast<unsigned>(w.rows.first(r));
+    const auto j = static_cast<unsigned>(w.cols.first(c));
+    using Entries = StridedSelect::Entries;
+    const Entries from{{static_cast<unsigned>(w.rows.stride * i + r - w.rows.pad),
+                        static_cast<unsigned>(w.cols.stride * j + c - w.cols.pad), 0},
+                       3};
+    const Entries strides{
+        {static_cast<unsigned>(w.rows.stride), static_cast<unsigned>(w.cols.stride), 1}, 3};
+    const auto some = to.part(to.part(to.d_out(), i, rows, 0), j, cols, 1);
+    const auto dy = to.reshaped(some, Dim({rows * cols, f[3]}, to.dim(some).bd));
+    const Dim image({x[0], x[1], x[2]}, x.bd);
+    if (to.wants(0)) {
+      const auto at_place = to.part(to.part(to.in(1), r, 1, 0), c, 1, 1);
+      const auto g = to.product(dy, to.transposed(to.reshaped(at_place, Dim({f[2], f[3]}, f.bd))));
+      const Dim below({rows, cols, f[2]}, to.dim(g).bd);
+      to.give(0, to.spread(to.reshaped(g, below), image.single_batch(), from, strides));
+    }
+    if (to.wants(1)) {
+      const Entries end{
+          {from[0] + (rows - 1) * strides[0] + 1, from[1] + (cols - 1) * strides[1] + 1, x[2]}, 3};
+      const auto below = to.add(StridedSelect{strides, from, end}, to.reshaped(to.in(0), image));
+      const auto flat = to.reshaped(below, Dim({rows * cols, x[2]}, x.bd));
+      const auto g = to.product(to.transposed(flat), dy);
+      const auto as_filter = to.reshaped(g, Dim({1, 1, f[2], f[3]}, to.dim(g).bd));
+      to.give(1, to.padded(to.padded(as_filter, r, f[0], 0), c, f[1], 1));
+    }
+  }
   [[nodiscard]] Windows windows(const Dim& x, const Dim& f) const {
     return {WindowAxis::of(x[0], f[0], stride[0], is_valid),
             WindowAxis::of(x[1], f[1], stride[1], is_valid), x[2]};

@@ -35,16 +35,6 @@ struct MatMul {
     using ext::Transposed;
     call.kernels.product(call.in[0], Transposed::kNo, call.in[1], Transposed::kNo, call.out[0]);
   }
-  void backward(ext::Call& call) const {
-    using ext::Transposed;
-    const ext::Operand& dz = call.d_out[0];
-    if (!call.d_in[0].absent()) {
-      ext::weight_gradient(call, 0, dz, call.in[1]);
-    }
-    if (!call.d_in[1].absent()) {
-      call.kernels.product(call.in[0], Transposed::kYes, dz, Transposed::kNo, call.d_in[1]);
-    }
-  }
   void gradient(auto& to) const {
     to.give_weight(0, to.d_out(), to.in(1));
     if (to.wants(1)) {
@@ -103,27 +93,11 @@ struct AffineTransform {
       call.kernels.product_plus(call.in[0], call.in[1], call.in[2], y);
       done = 3;
     } else if (done != 0) {
-      call.kernels.move(bias_move(call.in[0].dim, y.dim, true), call.in[0], y);
+      call.kernels.move(bias_move(call.in[0].dim, y.dim), call.in[0], y);
     }
     for (std::size_t i = done; i < call.in.size(); i += 2) {
       call.kernels.product(call.in[i], Transposed::kNo, call.in[i + 1], Transposed::kNo, y,
                            ext::Write::kAdd);
-    }
-  }
-  void backward(ext::Call& call) const {
-    using ext::Transposed;
-    const ext::Operand& dy = call.d_out[0];
-    const std::size_t head = call.has_heads() ? 1 : 0;
-    if (head != 0 && !call.d_in[0].absent()) {
-      call.kernels.move(bias_move(call.in[0].dim, dy.dim, false), dy, call.d_in[0]);
-    }
-    for (std::size_t i = head; i < call.in.size(); i += 2) {
-      if (!call.d_in[i].absent()) {
-        ext::weight_gradient(call, i, dy, call.in[i + 1]);
-      }
-      if (!call.d_in[i + 1].absent()) {
-        call.kernels.product(call.in[i], Transposed::kYes, dy, Transposed::kNo, call.d_in[i + 1]);
-      }
     }
   }
   void gradient(auto& to) const {
@@ -151,17 +125,15 @@ struct AffineTransform {
   }
 
  private:
-  /// The bias to the result's shape, or (not `repeats`) the result's gradient summed to the bias's.
-  static ext::Move bias_move(const Dim& bias, const Dim& result, bool repeats) {
+  /// The bias to the result's shape.
+  static ext::Move bias_move(const Dim& bias, const Dim& result) {
     if (bias.elements() == result.elements()) {
       return ext::whole_move(bias.elements());
     }
     ext::Move m;
     m.box = result;
-    auto& few = repeats ? m.from_stride : m.to_stride;
-    auto& all = repeats ? m.to_stride : m.from_stride;
-    ext::strides_of(result, all);
-    few[0] = 1;
+    ext::strides_of(result, m.to_stride);
+    m.from_stride[0] = 1;
     return m;
   }
 };
@@ -180,6 +152,7 @@ struct Transpose {
       .errors =
           "ShapeError unless dims is a permutation with one entry per dimension of x (or x has "
           "one dimension other than 1)"};
+  static constexpr bool kForwardAdds = true;
   Dim shape(const ext::Shapes& in) const {
     const Dim& x = in[0];
     bool fits = dims.count > 0 && dims.count <= DYNET_MAX_TENSOR_DIM &&
@@ -201,10 +174,6 @@ struct Transpose {
   }
   void forward(ext::Call& call) const {
     call.kernels.move(permute(call.in[0].dim, call.out[0].dim), call.in[0], call.out[0]);
-  }
-  void backward(ext::Call& call) const {
-    call.kernels.move(reversed(permute(call.in[0].dim, call.out[0].dim)), call.d_out[0],
-                      call.d_in[0]);
   }
   void gradient(auto& to) const {
     Transpose back{dims};

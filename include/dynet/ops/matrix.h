@@ -29,15 +29,6 @@ struct Inverse {
   void forward(ext::Call& call) const {
     call.kernels.invert(call.in[0], call.out[0], nothing({1}));
   }
-  void backward(ext::Call& call) const {
-    const ext::Operand& y = call.out[0];
-    const ScratchOperand left(call, y.dim, call.examples);
-    const ScratchOperand both(call, y.dim, call.examples);
-    using enum ext::Transposed;
-    call.kernels.product(y, kYes, call.d_out[0], kNo, left, ext::Write::kStore);
-    call.kernels.product(left, kNo, y, kYes, both, ext::Write::kStore);
-    call.kernels.move(ext::whole_move(y.size(), -1.0), both, call.d_in[0]);
-  }
   void gradient(auto& to) const {
     const auto y = to.transposed(to.out());
     to.give(0, to.scaled(to.product(to.product(y, to.d_out()), y), -1.0));
@@ -64,24 +55,6 @@ struct LogDet {
   }
   void forward(ext::Call& call) const {
     call.kernels.invert(call.in[0], nothing(call.in[0].dim), call.out[0]);
-  }
-  /// Each inverse as a column, times dy, and transposed into place.
-  void backward(ext::Call& call) const {
-    const Dim& x = call.in[0].dim;
-    const ScratchOperand inverse(call, x, call.examples);
-    const ScratchOperand scaled(call, x, call.examples);
-    call.kernels.invert(call.in[0], inverse, nothing({1}));
-    ext::Operand column = inverse;
-    ext::Operand result = scaled;
-    column.dim = result.dim = ext::whole_move(x.example_elements()).box.truncate();
-    using enum ext::Transposed;
-    call.kernels.product(column, kNo, call.d_out[0], kNo, result, ext::Write::kStore);
-    ext::Move m;
-    m.box = x;
-    ext::strides_of(x, m.from_stride);
-    ext::strides_of(x, m.to_stride);
-    std::swap(m.to_stride[0], m.to_stride[1]);
-    call.kernels.move(m, scaled, call.d_in[0]);
   }
   void gradient(auto& to) const {
     const auto inverse = to.add(Inverse{}, to.in(0));

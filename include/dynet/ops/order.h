@@ -50,19 +50,7 @@ struct CumSum {
   void forward(ext::Call& call) const {
     call.kernels.scan(d, ext::ScanFrom::kStart, call.in[0], call.out[0]);
   }
-  void backward(ext::Call& call) const {
-    call.kernels.scan(d, ext::ScanFrom::kEnd, call.d_out[0], call.d_in[0]);
-  }
-  /// Running sums from the end.
-  void gradient(auto& to) const {
-    std::vector<unsigned> backwards(to.dim(to.d_out())[d]);
-    for (unsigned i = 0; i < backwards.size(); ++i) {
-      backwards[i] = static_cast<unsigned>(backwards.size()) - 1 - i;
-    }
-    const auto n = static_cast<unsigned>(backwards.size());
-    const auto turned = to.gathered(to.d_out(), n, d, {.given = backwards});
-    to.give(0, to.gathered(to.add(CumSum{d}, turned), n, d, {.given = backwards}));
-  }
+  void gradient(auto& to) const { to.give(0, to.summed_onward(to.d_out(), d)); }
   static std::vector<ext::Example<CumSum>> examples() {
     return {{{0}, {{7}}},
             {{0}, {{4, 3}}},
@@ -126,9 +114,9 @@ struct KMaxPooling {
     call.kernels.select(d, ext::Order::kAsTheyStand, call.in[0], call.saved[0]);
     call.kernels.move(by_places(call.in[0].dim, d, call.saved[0]), call.in[0], call.out[0]);
   }
-  void backward(ext::Call& call) const {
-    call.kernels.move(reversed(by_places(call.in[0].dim, d, call.saved[0])), call.d_out[0],
-                      call.d_in[0]);
+  void gradient(auto& to) const {
+    to.give(0, to.put_back(to.d_out(), to.dim(to.in(0)), d, 0,
+                           [this](auto& nodes) { return places(nodes); }));
   }
   static std::vector<ext::Example<KMaxPooling>> examples() {
     return {{{2, 1}, {{3, 4}}},    {{4, 1}, {{3, 4}}},    {{1, 1}, {{4, 1}}},
@@ -136,6 +124,10 @@ struct KMaxPooling {
             {{3, 2}, {{2, 2, 5}}}, {{2, 1}, {{2, 3, 2}}}, {{2, 4}, {{1, 2, 1, 2, 3, 2, 2}}},
             {{2, 1}, {{0, 4}}}};
   }
+
+ private:
+  /// The positions of the largest elements, in their order.
+  [[nodiscard]] auto places(auto& nodes) const;
 };
 
 struct TopK {
@@ -173,11 +165,9 @@ struct TopK {
     forward_step(Positions{d}, call, {nothing(x.dim)}, {positions});
     call.kernels.move(m, positions, call.out[1]);
   }
-  void backward(ext::Call& call) const {
-    if (!call.d_out[0].absent()) {
-      call.kernels.move(reversed(by_places(call.in[0].dim, d, call.saved[0])), call.d_out[0],
-                        call.d_in[0]);
-    }
+  void gradient(auto& to) const {
+    to.give(0, to.put_back(to.d_out(), to.dim(to.in(0)), d, 0,
+                           [](auto& nodes) { return nodes.out(1); }));
   }
   static std::vector<ext::Example<TopK>> examples() {
     return {{{2, 0}, {{4, 3}}},    {{4, 0}, {{4, 3}}},    {{1, 1}, {{4, 1}}},
@@ -186,6 +176,12 @@ struct TopK {
             {{2, 1}, {{0, 4}}}};
   }
 };
+
+auto KMaxPooling::places(auto& nodes) const {
+  const TopK largest{k, d};
+  const auto positions = nodes.output(nodes.add(largest, nodes.in(0)), 1);
+  return nodes.scaled(nodes.add(largest, nodes.scaled(positions, -1.0)), -1.0);
+}
 
 using OrderOps = ext::OpList<CumSum, KMaxPooling, TopK>;
 

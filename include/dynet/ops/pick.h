@@ -36,9 +36,6 @@ struct Pick {
   void forward(ext::Call& call) const {
     call.kernels.move(part(call.in[0].dim, call.indices), call.in[0], call.out[0]);
   }
-  void backward(ext::Call& call) const {
-    call.kernels.move(reversed(part(call.in[0].dim, call.indices)), call.d_out[0], call.d_in[0]);
-  }
   void gradient(auto& to) const {
     const Dim x = to.dim(to.in(0));
     Dim kept = x;
@@ -96,10 +93,6 @@ struct PickRange {
   }
   void forward(ext::Call& call) const {
     call.kernels.move(range(call.in[0].dim, call.out[0].dim), call.in[0], call.out[0]);
-  }
-  void backward(ext::Call& call) const {
-    call.kernels.move(reversed(range(call.in[0].dim, call.out[0].dim)), call.d_out[0],
-                      call.d_in[0]);
   }
   void gradient(auto& to) const { to.give(0, to.padded(to.d_out(), s, to.dim(to.in(0))[d], d)); }
   static std::vector<ext::Example<PickRange>> examples() {

@@ -42,9 +42,6 @@ inline void drop(const ext::Call& call, float p) {
   draw(call, ext::Distribution::kBernoulli, kept, kept > 0.0 ? 1.0 / kept : 0.0, call.saved[0]);
   ext::apply_rule(CMult{}, call, call.out[0], call.in[0], call.saved[0]);
 }
-inline void drop_gradient(const ext::Call& call) {
-  ext::apply_rule(CMult{}, call, call.d_in[0], call.d_out[0], call.saved[0]);
-}
 
 struct Dropout {
   float p;
@@ -68,7 +65,6 @@ struct Dropout {
   }
   std::array<Dim, 1> saved(const ext::Shapes& in) const { return {in[0]}; }
   void forward(ext::Call& call) const { drop(call, p); }
-  void backward(ext::Call& call) const { drop_gradient(call); }
   void gradient(auto& to) const { to.give(0, to.drawn_again(*this, to.d_out())); }
   static std::vector<ext::Example<Dropout>> examples() {
     auto all = elementwise_examples<Dropout>(-2.0, 2.0, {0.5F});
@@ -109,7 +105,6 @@ struct DropoutDim {
     return {mask};
   }
   void forward(ext::Call& call) const { drop(call, p); }
-  void backward(ext::Call& call) const { drop_gradient(call); }
   void gradient(auto& to) const { to.give(0, to.drawn_again(*this, to.d_out())); }
   static std::vector<ext::Example<DropoutDim>> examples() {
     return {{{0, 0.5F}, {{4, 3}}},    {{1, 0.5F}, {{4, 3}}},
@@ -141,7 +136,6 @@ struct DropoutBatch {
   }
   std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
   void forward(ext::Call& call) const { drop(call, p); }
-  void backward(ext::Call& call) const { drop_gradient(call); }
   void gradient(auto& to) const { to.give(0, to.drawn_again(*this, to.d_out())); }
   static std::vector<ext::Example<DropoutBatch>> examples() {
     auto all = elementwise_examples<DropoutBatch>(-2.0, 2.0, {0.5F});
@@ -174,7 +168,6 @@ struct BlockDropout {
   }
   std::array<Dim, 1> saved(const ext::Shapes& /*in*/) const { return {Dim({1})}; }
   void forward(ext::Call& call) const { drop(call, p); }
-  void backward(ext::Call& call) const { drop_gradient(call); }
   void gradient(auto& to) const { to.give(0, to.drawn_again(*this, to.d_out())); }
   static std::vector<ext::Example<BlockDropout>> examples() {
     auto all = elementwise_examples<BlockDropout>(-2.0, 2.0, {0.5F});
@@ -204,9 +197,6 @@ struct Noise {
     draw(call, ext::Distribution::kNormal, 0.0, static_cast<double>(stddev), call.out[0]);
     call.kernels.move(ext::whole_move(call.out[0].size()), call.in[0], call.out[0],
                       ext::Write::kAdd);
-  }
-  void backward(ext::Call& call) const {
-    call.kernels.move(ext::whole_move(call.out[0].size()), call.d_out[0], call.d_in[0]);
   }
   void gradient(auto& to) const { to.give(0, to.d_out()); }
   static std::vector<ext::Example<Noise>> examples() {

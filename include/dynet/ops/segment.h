@@ -14,6 +14,7 @@
 
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/common.h"
+#include "dynet/ops/elementary.h"
 #include "dynet/ops/select.h"
 #include "dynet/ops/steps.h"
 
@@ -208,6 +209,7 @@ struct SegmentMax {
     of.begin(starts, call.out[0]);
     call.kernels.move(of.there(), call.in[0], call.out[0], ext::Write::kMax);
   }
+  /// Beside gradient(to), which is for nodes: comparisons by rules over rows are two passes here.
   void backward(ext::Call& call) const {
     const Dim& x = call.in[0].dim;
     const SegmentsOf of(call, x, segments, d);
@@ -220,6 +222,16 @@ struct SegmentMax {
     of.give(first, places);
     of.give(call.d_out[0], entries);
     forward_step(OnlyAtPlace{d}, call, {places, entries}, {call.d_in[0]});
+  }
+  /// The first of equal entries is the one with the largest negative position.
+  void gradient(auto& to) const {
+    const auto zero = to.constant({1}, 0.0);
+    const auto no_place = to.constant({1}, -2.0 * static_cast<double>(ext::kMostPositions));
+    const auto below = to.add(Subtract{}, to.in(0), to.gathered(to.out(), n, d, to.kSame));
+    const auto place = to.add(Choose{}, below, no_place, to.scaled(to.positions(n, d), -1.0));
+    const auto first = to.add_indexed(SegmentMax{segments, n, d}, place, to.kSame);
+    const auto is_other = to.add(Subtract{}, place, to.gathered(first, n, d, to.kSame));
+    to.give(0, to.add(Choose{}, is_other, zero, to.gathered(to.d_out(), n, d, to.kSame)));
   }
   static std::vector<ext::Example<SegmentMax>> examples() { return segment_examples<SegmentMax>(); }
 };
@@ -271,6 +283,7 @@ struct SegmentSoftmax {
     const ext::Operand& denominators = given;
     ext::apply_rule(CDiv{}, call, call.out[0], numerators, denominators);
   }
+  /// Beside gradient(to), which needs one pass more: AboveMean subtracts and multiplies in one.
   void backward(ext::Call& call) const {
     const Dim& x = call.in[0].dim;
     const SegmentsOf of(call, x, segments, d);

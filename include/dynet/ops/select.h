@@ -67,10 +67,6 @@ struct Select {
     call.kernels.move(indexed_move(call.in[0].dim, call.out[0].dim, kAxis, call.indices),
                       call.in[0], call.out[0]);
   }
-  void backward(ext::Call& call) const {
-    call.kernels.move(reversed(indexed_move(call.in[0].dim, call.out[0].dim, kAxis, call.indices)),
-                      call.d_out[0], call.d_in[0]);
-  }
   void gradient(auto& to) const {
     to.give(0, to.scattered(to.d_out(), to.dim(to.in(0))[kAxis], kAxis, to.kSame));
   }
@@ -125,10 +121,6 @@ struct Gather {
   void forward(ext::Call& call) const {
     call.kernels.move(indexed_move(call.in[0].dim, call.out[0].dim, d, call.indices), call.in[0],
                       call.out[0]);
-  }
-  void backward(ext::Call& call) const {
-    call.kernels.move(reversed(indexed_move(call.in[0].dim, call.out[0].dim, d, call.indices)),
-                      call.d_out[0], call.d_in[0]);
   }
   void gradient(auto& to) const {
     to.give(0, to.scattered(to.d_out(), to.dim(to.in(0))[d], d, to.kSame));
@@ -185,10 +177,6 @@ struct ScatterAdd {
     }
     call.kernels.move(reversed(indexed_move(y.dim, call.in[0].dim, d, call.indices)), call.in[0], y,
                       ext::Write::kAdd);
-  }
-  void backward(ext::Call& call) const {
-    call.kernels.move(indexed_move(call.out[0].dim, call.in[0].dim, d, call.indices), call.d_out[0],
-                      call.d_in[0]);
   }
   void gradient(auto& to) const { to.give(0, to.gathered(to.d_out(), n, d, to.kSame)); }
   static std::vector<ext::Example<ScatterAdd>> examples() {
@@ -247,22 +235,8 @@ struct StridedSelect {
   void forward(ext::Call& call) const {
     call.kernels.move(chosen(call.in[0].dim, call.out[0].dim), call.in[0], call.out[0]);
   }
-  void backward(ext::Call& call) const {
-    call.kernels.move(reversed(chosen(call.in[0].dim, call.out[0].dim)), call.d_out[0],
-                      call.d_in[0]);
-  }
   void gradient(auto& nodes) const {
-    const Dim x = nodes.dim(nodes.in(0));
-    auto g = nodes.d_out();
-    for (unsigned k = 0; k < x.nd; ++k) {
-      std::vector<unsigned> places(nodes.dim(g)[k]);
-      for (unsigned i = 0; i < places.size(); ++i) {
-        places[i] = from[k] + i * strides[k];
-      }
-      g = strides[k] == 1 ? nodes.padded(g, from[k], x[k], k)
-                          : nodes.scattered(g, x[k], k, {.given = places});
-    }
-    nodes.give(0, g);
+    nodes.give(0, nodes.spread(nodes.d_out(), nodes.dim(nodes.in(0)), from, strides));
   }
   static std::vector<ext::Example<StridedSelect>> examples() {
     return {{{{{2}, 1}, {{1}, 1}, {{6}, 1}}, {{7}}},
@@ -320,9 +294,6 @@ struct PickBatchElems {
   }
   unsigned index_limit(const ext::Shapes& in) const { return in[0].bd; }
   void forward(ext::Call& call) const { call.kernels.move(chosen(call), call.in[0], call.out[0]); }
-  void backward(ext::Call& call) const {
-    call.kernels.move(reversed(chosen(call)), call.d_out[0], call.d_in[0]);
-  }
   void gradient(auto& to) const { to.give_examples(); }
   static std::vector<ext::Example<PickBatchElems>> examples() {
     const auto of = [](Dim x, std::vector<unsigned> list) {

@@ -41,10 +41,6 @@ struct Reshape {
     copy_flat(call.kernels, call.in[0], 0, call.out[0], 0,
               call.out[0].size() * call.out[0].examples);
   }
-  void backward(ext::Call& call) const {
-    copy_flat(call.kernels, call.d_out[0], 0, call.d_in[0], 0,
-              call.d_in[0].size() * call.d_in[0].examples);
-  }
   void gradient(auto& to) const { to.give(0, to.reshaped(to.d_out(), to.dim(to.in(0)))); }
   static std::vector<ext::Example<Reshape>> examples() {
     return {{{{3, 4}}, {{4, 3}}},       {{{6}}, {{1, 2, 3}}},
@@ -99,17 +95,6 @@ struct Concatenate {
       call.kernels.move(m, x, call.out[0]);
     }
   }
-  void backward(ext::Call& call) const {
-    std::int64_t offset = 0;
-    for (std::size_t i = 0; i < call.d_in.size(); ++i) {
-      ext::Move m = reversed(part(call.in[i].dim, call.out[0].dim));
-      m.from_offset = offset;
-      offset += m.box.d[d] * m.from_stride[d];
-      if (!call.d_in[i].absent()) {
-        call.kernels.move(m, call.d_out[0], call.d_in[i]);
-      }
-    }
-  }
   void gradient(auto& to) const {
     unsigned offset = 0;
     for (std::size_t i = 0; i < to.args(); ++i) {
@@ -162,12 +147,6 @@ struct PickBatchElem {
     m.from_index_stride = call.out[0].size();
     call.kernels.move(m, call.in[0], call.out[0]);
   }
-  void backward(ext::Call& call) const {
-    ext::Move m = ext::whole_move(call.out[0].size());
-    m.index = call.indices;
-    m.to_index_stride = call.out[0].size();
-    call.kernels.move(m, call.d_out[0], call.d_in[0]);
-  }
   void gradient(auto& to) const { to.give_examples(); }
   static std::vector<ext::Example<PickBatchElem>> examples() {
     std::vector<ext::Example<PickBatchElem>> all;
@@ -210,17 +189,6 @@ struct ConcatenateToBatch {
       m.to_offset = at;
       at += x.size();
       call.kernels.move(m, x, call.out[0]);
-    }
-  }
-  void backward(ext::Call& call) const {
-    std::int64_t at = 0;
-    for (std::size_t i = 0; i < call.d_in.size(); ++i) {
-      ext::Move m = ext::whole_move(call.in[i].size());
-      m.from_offset = at;
-      at += call.in[i].size();
-      if (!call.d_in[i].absent()) {
-        call.kernels.move(m, call.d_out[0], call.d_in[i]);
-      }
     }
   }
   void gradient(auto& to) const {

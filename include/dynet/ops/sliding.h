@@ -60,6 +60,7 @@ struct Filter1dNarrow {
                            ext::Transposed::kNo, parts[2]);
     }
   }
+  /// Beside gradient(to), which has a product for each column of the filters: here it is one.
   void backward(ext::Call& call) const {
     const Lay lay(call);
     ScratchOperand scratch(call, lay.columns, lay.most);
@@ -79,6 +80,25 @@ struct Filter1dNarrow {
         for (unsigned t = 0; t < lay.width; ++t) {
           call.kernels.move(reversed(column_move(lay.rows, lay.count, t, lay.width)), dx, parts[3]);
         }
+      }
+    }
+  }
+  /// Column after column of the filters.
+  void gradient(auto& to) const {
+    const Dim x = to.dim(to.in(0));
+    const Dim f = to.dim(to.in(1));
+    const unsigned count = x.cols() - f[1] + 1;
+    const auto columns = to.reshaped(to.in(0), Dim({x.rows(), x.cols()}, x.bd));
+    const auto dy = to.reshaped(to.d_out(), Dim({f[2], count}, to.dim(to.d_out()).bd));
+    for (unsigned t = 0; t < f[1]; ++t) {
+      if (to.wants(0)) {
+        const auto of_column = to.reshaped(to.part(to.in(1), t, 1, 1), Dim({f[0], f[2]}, f.bd));
+        to.give(0, to.padded(to.product(of_column, dy), t, x.cols(), 1));
+      }
+      if (to.wants(1)) {
+        const auto g = to.product(to.part(columns, t, count, 1), to.transposed(dy));
+        const Dim column({f[0], 1, f[2]}, to.dim(g).bd);
+        to.give(1, to.padded(to.reshaped(g, column), t, f[1], 1));
       }
     }
   }
@@ -144,17 +164,12 @@ struct KmhNgram {
     m.to_stride[2] = 0;
     call.kernels.move(m, call.in[0], call.out[0]);
   }
-  void backward(ext::Call& call) const {
-    const Dim& y = call.out[0].dim;
-    ext::Move m = ext::whole_move(y.example_elements());
-    for (unsigned k = 0; k < n; ++k) {
-      call.kernels.move(m, call.d_out[0], call.d_in[0]);
-      m.to_offset += y.rows();
-    }
-  }
   void gradient(auto& to) const {
+    const auto dy = to.d_out();
     const unsigned columns = to.dim(to.in(0)).cols();
-    to.give(0, to.add(KmhNgram{n}, to.padded(to.d_out(), n - 1, columns + n - 1, 1)));
+    for (unsigned k = 0; k < n; ++k) {
+      to.give(0, to.padded(dy, k, columns, 1));
+    }
   }
   static std::vector<ext::Example<KmhNgram>> examples() {
     return {{{2}, {{3, 5}}}, {{1}, {{3, 4}}}, {{5}, {{3, 5}}}, {{3}, {{1, 7}}},
@@ -184,15 +199,11 @@ struct FoldRows {
   void forward(ext::Call& call) const {
     call.kernels.move(folds(call.out[0].size()), call.in[0], call.out[0]);
   }
-  void backward(ext::Call& call) const {
-    call.kernels.move(reversed(folds(call.out[0].size())), call.d_out[0], call.d_in[0]);
-  }
   void gradient(auto& to) const {
     const Dim y = to.dim(to.d_out());
     const auto sums = static_cast<unsigned>(y.example_elements());
     const auto one_each = to.reshaped(to.d_out(), Dim({1, sums}, y.bd));
-    const auto spread = to.add(Add{}, one_each, to.constant(Dim({nrows, sums}), 0.0));
-    to.give(0, to.reshaped(spread, to.dim(to.in(0))));
+    to.give(0, to.reshaped(to.repeated(one_each, Dim({nrows, sums})), to.dim(to.in(0))));
   }
   static std::vector<ext::Example<FoldRows>> examples() {
     return {{{2}, {{6, 3}}}, {{3}, {{6, 2}}},    {{1}, {{3, 2}}},
@@ -296,9 +307,8 @@ inline std::vector<std::vector<Dim>> circle_examples() {
           {{3}, {3}}, {{8}, {8}}, {{0}, {0}}, {{17}, {17}}};
 }
 
-/// circ_corr(u, v) as a node.
-ext::GradientBuilder::Node correlation_of(auto& to, ext::GradientBuilder::Node u,
-                                          ext::GradientBuilder::Node v);
+/// circ_corr(u, v) for a gradient.
+auto correlation_of(auto& to, auto u, auto v);
 
 struct CircConv {
   static constexpr ext::Info kInfo{
@@ -309,16 +319,10 @@ struct CircConv {
       .shapes = "{n}, {n} -> {n}",
       .errors = "ShapeError unless u and v are vectors of equal length",
       .source = "Plate, 1995"};
+  static constexpr bool kForwardAdds = true;
   Dim shape(const ext::Shapes& in) const { return circle_shape(in); }
   void forward(ext::Call& call) const {
     Circle::product(call, call.in[1], call.in[0], Circle::Read::kBackwards, call.out[0]);
-  }
-  void backward(ext::Call& call) const {
-    for (const std::size_t i : {0U, 1U}) {
-      if (!call.d_in[i].absent()) {
-        Circle::product(call, call.d_out[0], call.in[1 - i], Circle::Read::kForwards, call.d_in[i]);
-      }
-    }
   }
   void gradient(auto& to) const {
     for (const std::size_t i : {0U, 1U}) {
@@ -345,17 +349,10 @@ struct CircCorr {
       .shapes = "{n}, {n} -> {n}",
       .errors = "ShapeError unless u and v are vectors of equal length",
       .source = "Plate, 1995"};
+  static constexpr bool kForwardAdds = true;
   Dim shape(const ext::Shapes& in) const { return circle_shape(in); }
   void forward(ext::Call& call) const {
     Circle::product(call, call.in[1], call.in[0], Circle::Read::kForwards, call.out[0]);
-  }
-  void backward(ext::Call& call) const {
-    if (!call.d_in[0].absent()) {
-      Circle::product(call, call.in[1], call.d_out[0], Circle::Read::kForwards, call.d_in[0]);
-    }
-    if (!call.d_in[1].absent()) {
-      Circle::product(call, call.d_out[0], call.in[0], Circle::Read::kBackwards, call.d_in[1]);
-    }
   }
   void gradient(auto& to) const {
     if (to.wants(0)) {
@@ -374,10 +371,7 @@ struct CircCorr {
   }
 };
 
-ext::GradientBuilder::Node correlation_of(auto& to, ext::GradientBuilder::Node u,
-                                          ext::GradientBuilder::Node v) {
-  return to.add(CircCorr{}, u, v);
-}
+auto correlation_of(auto& to, auto u, auto v) { return to.add(CircCorr{}, u, v); }
 
 using SlidingOps = ext::OpList<Filter1dNarrow, KmhNgram, FoldRows, CircConv, CircCorr>;
 

@@ -13,6 +13,7 @@
 #include <limits>
 #include <utility>
 
+#include "dynet/ops/activation.h"
 #include "dynet/ops/arithmetic.h"
 #include "dynet/ops/common.h"
 #include "dynet/ops/elementary.h"
@@ -229,7 +230,7 @@ struct BoundedSoftmaxOfShift {
   DYNET_DEVICE_FN constexpr auto pull(auto /*z*/, auto /*u*/, auto /*first*/, auto /*share*/,
                                       auto y, auto is_free, auto dy) const {
     const auto mass = over::sum(is_free * y);
-    const auto mean = select(mass == 0.0, 0.0, over::sum(is_free * y * dy) / mass);
+    const auto mean = quotient_or_zero(over::sum(is_free * y * dy), mass);
     return rule::each(select(is_free == 0.0, 0.0, y * (dy - mean)),
                       select(is_free == 0.0, dy - mean, 0.0), 0.0 * mass, 0.0 * mass);
   }
@@ -292,18 +293,11 @@ struct Sparsemax {
     const BelowTopWithThreshold x(call, call.in[0], d);
     forward_step(AboveThreshold{d}, call, {x.z, x.threshold}, {call.out[0]});
   }
-  void backward(ext::Call& call) const {
-    const ext::Operand none = nothing(call.in[0].dim);
-    const ext::Operand no_threshold = nothing(without_axis(call.in[0].dim, d));
-    backward_step(AboveThreshold{d}, call, {none, no_threshold}, {call.out[0]}, call.d_out[0],
-                  {call.d_in[0], no_threshold});
-  }
   void gradient(auto& to) const {
-    const auto zero = to.constant({1}, 0.0);
-    const auto count = to.summed_along(to.add(Choose{}, to.out(), to.constant({1}, 1.0), zero), d);
-    const auto sum = to.summed_along(to.add(Choose{}, to.out(), to.d_out(), zero), d);
-    const auto above = to.add(Subtract{}, to.d_out(), to.add(CDiv{}, sum, count));
-    to.give(0, to.add(Choose{}, to.out(), above, zero));
+    const Dim x = to.dim(to.in(0));
+    to.give_through(AboveThreshold{d}, std::array{to.unread(x), to.unread(without_axis(x, d))},
+                    std::array{to.out()}, std::array{to.d_out()},
+                    std::array{std::size_t{0}, to.kNobody});
   }
   static std::vector<ext::Example<Sparsemax>> examples() {
     return {{{0}, {{7}}},       {{0}, {{4, 3}}}, {{1}, {{4, 3}}},
@@ -354,20 +348,16 @@ struct SparsemaxLoss {
     forward_step(SparsemaxLossOfRow{}, call, {x.z, x.threshold, target},
                  {call.out[0], call.saved[0]});
   }
-  void backward(ext::Call& call) const {
-    const ext::Operand none = nothing(call.in[0].dim);
-    const ext::Operand no_threshold = nothing({1});
-    backward_step(SparsemaxLossOfRow{}, call, {none, no_threshold, none},
-                  {call.out[0], call.saved[0]}, call.d_out[0], {call.d_in[0], no_threshold, none});
-  }
-  /// The distribution minus the target.
   void gradient(auto& to) const {
-    const Dim x = to.dim(to.in(0));
-    const unsigned count = to.index_count();
-    const auto share = to.constant(Dim({count}), 1.0 / static_cast<double>(count));
-    const auto target = to.reshaped(to.scattered(share, x[0], 0, to.kSame), x.single_batch());
-    const auto rest = to.add(Subtract{}, to.add(Sparsemax{}, to.in(0)), target);
-    to.give(0, to.add(CMult{}, to.d_out(), rest));
+    const auto rest = to.saved(0, [](auto& nodes) {
+      const Dim x = nodes.dim(nodes.in(0));
+      const unsigned count = nodes.index_count();
+      const auto share = nodes.constant(Dim({count}), 1.0 / static_cast<double>(count));
+      const auto target =
+          nodes.reshaped(nodes.scattered(share, x[0], 0, nodes.kSame), x.single_batch());
+      return nodes.add(Subtract{}, nodes.add(Sparsemax{}, nodes.in(0)), target);
+    });
+    to.give(0, to.add(CMult{}, rest, to.d_out()));
   }
   static std::vector<ext::Example<SparsemaxLoss>> examples() {
     const auto of = [](const Dim& x, std::vector<unsigned> support) {
@@ -415,24 +405,12 @@ struct RestrictedLogSoftmax {
     mark_indices(call, 1.0, mark);
     forward_step(LogSoftmaxOfMarked{d}, call, {call.in[0], mark}, {call.out[0]});
   }
-  void backward(ext::Call& call) const {
-    const ScratchOperand mark(call, {call.in[0].dim[d]}, call.indices.examples);
-    mark_indices(call, 1.0, mark);
-    backward_step(LogSoftmaxOfMarked{d}, call, {nothing(call.in[0].dim), mark}, {call.out[0]},
-                  call.d_out[0], {call.d_in[0], nothing({call.in[0].dim[d]})});
-  }
   void gradient(auto& to) const {
     const Dim x = to.dim(to.in(0));
-    Dim line = x.single_batch();
-    for (unsigned k = 0; k < x.nd; ++k) {
-      line.d[k] = k == d ? x[k] : 1;
-    }
-    const auto zero = to.constant({1}, 0.0);
     const auto ones = to.constant(Dim({to.index_count()}), 1.0);
-    const auto mark = to.reshaped(to.scattered(ones, x[d], 0, to.kSame), line);
-    const auto total = to.summed_along(to.add(Choose{}, mark, to.d_out(), zero), d);
-    const auto taken = to.add(CMult{}, to.add(Exp{}, to.out()), total);
-    to.give(0, to.add(Choose{}, mark, to.add(Subtract{}, to.d_out(), taken), zero));
+    const auto mark = to.ready(to.scattered(ones, x[d], 0, to.kSame));
+    to.give_through(LogSoftmaxOfMarked{d}, std::array{to.unread(x), mark}, std::array{to.out()},
+                    std::array{to.d_out()}, std::array{std::size_t{0}, to.kNobody});
   }
   /// With one position: the suite draws lists, and -inf has no difference quotient. Longer ones are
   /// in tests/rows_test.cc.
@@ -530,14 +508,20 @@ struct ConstrainedSoftmax {
     forward_step(BoundedSoftmaxOfShift{d}, call, {z, bounds(call), first, share},
                  {call.out[0], call.saved[0]});
   }
-  void backward(ext::Call& call) const {
-    const ext::Operand none = nothing(call.in[0].dim);
-    const ext::Operand no_first = nothing(without_axis(none.dim, d));
-    ext::Operand du = call.d_in[1];
-    du.dim = none.dim;
-    backward_step(BoundedSoftmaxOfShift{d}, call, {none, none, no_first, no_first},
-                  {call.out[0], call.saved[0]}, call.d_out[0],
-                  {call.d_in[0], du, no_first, no_first});
+  void gradient(auto& to) const {
+    const Dim x = to.dim(to.out());  // with the batch of both
+    const auto nothing = to.unread(x);
+    const auto no_first = to.unread(without_axis(x, d));
+    const auto is_free = to.saved(0, [](auto& nodes) {
+      Dim shape = nodes.dim(nodes.out());
+      shape.bd = nodes.dim(nodes.in(1)).bd;
+      const auto u = nodes.reshaped(nodes.in(1), shape);
+      const auto below = nodes.add(Rectify{}, nodes.add(Subtract{}, u, nodes.out()));
+      return nodes.add(Choose{}, below, nodes.constant({1}, 1.0), nodes.constant({1}, 0.0));
+    });
+    to.give_through(BoundedSoftmaxOfShift{d}, std::array{nothing, nothing, no_first, no_first},
+                    std::array{to.out(), is_free}, std::array{to.d_out()},
+                    std::array{std::size_t{0}, std::size_t{1}, to.kNobody, to.kNobody});
   }
   static std::vector<ext::Example<ConstrainedSoftmax>> examples() {
     return {{{0}, {{7}, {7}}, 0.1, 0.6},

@@ -87,10 +87,14 @@ class GradientNodes final : public ext::GradientBuilder {
   Node fitted(Node g, const Dim& work, const Dim& to);
   /// 0, 1, ... in the order of the elements.
   Node number_line(const Dim& shape);
-  /// Repeats x along dimensions that are 1 in x and larger in `shape`.
-  Node repeated(Node x, const Dim& shape);
+  /// Repeats x along dimensions that are 1 in x and larger in `shape`; the dimensions of x that are
+  /// 1 in `shape` stay.
+  Node broadcast_to(Node x, const Dim& shape);
   /// Sums over the dimensions of the mask, which become 1, and over the batch.
   Node summed(Node x, std::uint32_t mask, bool over_batch);
+
+ protected:
+  void add_slopes(const RuleAt& at, const ext::Formula& formula, std::span<Node> d_in) override;
 
  private:
   ComputationGraph& owner_;
@@ -105,5 +109,8 @@ class GradientNodes final : public ext::GradientBuilder {
 
 /// Gives the gradients that a formula says to the arguments of the node that `to` has in hand.
 void give_formula(GradientNodes& to, const ext::Formula& formula);
+/// Adds the nodes of all gradients that a formula says, for a rule at other nodes.
+void add_formula(GradientNodes& to, const ext::GradientBuilder::RuleAt& at,
+                 const ext::Formula& formula, std::span<ext::GradientBuilder::Node> d_in);
 
 }  // namespace dynet::api

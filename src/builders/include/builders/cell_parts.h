@@ -14,6 +14,9 @@
 // are known, the scheduler first calls the cell with biases and inputs alone (ext::Part), for all
 // steps at once; then each step adds the products with its state.
 //
+// Cells have a backward beside gradient(to), which has no calls of parts: backward is called for
+// the state and for the inputs, each with its own arguments only.
+//
 // The gradient of a matrix may wait for the end of the backward pass (ext::weight_gradient), and
 // its two factors must last until then. So backward writes the gradients of the sums over the sums,
 // whose values it does not read. The call for biases and inputs, which follows the call for the
@@ -102,15 +105,6 @@ class SummedGradient {
   ext::Block block_;
   ext::Operand sum_;
 };
-
-/// dy * (1 - y^2): through tanh, in nodes.
-auto through_tanh(auto& to, auto y, auto dy) {
-  return to.add(ops::Subtract{}, dy, to.add(ops::CMult{}, dy, to.add(ops::Square{}, y)));
-}
-/// dy * (y - y^2): through the logistic function, in nodes.
-auto through_logistic(auto& to, auto y, auto dy) {
-  return to.add(ops::CMult{}, dy, to.add(ops::Subtract{}, y, to.add(ops::Square{}, y)));
-}
 
 /// A call of a cell, or of one part: the positions of the operands, and the sums of the gates.
 template <class Cell>

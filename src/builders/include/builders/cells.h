@@ -84,25 +84,11 @@ struct VanillaCell {
   /// Computes the gates once more.
   void gradient(auto& to) const {
     CellGradient<VanillaCell, std::remove_reference_t<decltype(to)>> cell(to);
-    const auto old_cell = cell.state(kOldCell);
     const auto sum = cell.plus(cell.of_inputs(0), kMatrix, cell.state(kOld));
-    const unsigned h = to.dim(old_cell).rows();
-    const auto gate = [&](unsigned g) { return to.part(sum, g * h, h, 0); };
-    const auto i = to.add(ops::Logistic{}, gate(0));
-    const auto bias = to.constant(Dim({h}), static_cast<double>(forget_bias));
-    const auto f = to.add(ops::Logistic{}, to.add(ops::Add{}, gate(1), bias));
-    const auto o = to.add(ops::Logistic{}, gate(2));
-    const auto g = to.add(ops::Tanh{}, gate(3));
-    const auto t = to.add(ops::Tanh{}, to.out(0));
-    const auto dh = to.d_out(1);
-    const auto dc =
-        to.add(ops::Add{}, to.d_out(0), through_tanh(to, t, to.add(ops::CMult{}, dh, o)));
-    const auto d_sum =
-        to.add(ops::Concatenate{0}, through_logistic(to, i, to.add(ops::CMult{}, dc, g)),
-               through_logistic(to, f, to.add(ops::CMult{}, dc, old_cell)),
-               through_logistic(to, o, to.add(ops::CMult{}, dh, t)),
-               through_tanh(to, g, to.add(ops::CMult{}, dc, i)));
-    cell.give(kOldCell, to.add(ops::CMult{}, dc, f));
+    const auto [d_sum, d_cell] =
+        to.through(ops::LstmCell{forget_bias}, std::array{sum, cell.state(kOldCell)},
+                   std::array{to.out(0), to.out(1)}, std::array{to.d_out(0), to.d_out(1)});
+    cell.give(kOldCell, d_cell);
     cell.template give_state<1>(kMatrix, {d_sum});
     cell.give_inputs({d_sum});
   }
@@ -181,18 +167,18 @@ struct GruCell {
   void gradient(auto& to) const {
     CellGradient<GruCell, std::remove_reference_t<decltype(to)>> cell(to);
     const auto old = cell.state(kOld);
-    const auto z = to.add(ops::Logistic{}, cell.plus(cell.of_inputs(kZ), kHz, old));
     const auto r = to.add(ops::Logistic{}, cell.plus(cell.of_inputs(kR), kHr, old));
     const auto kept = to.add(ops::CMult{}, r, old);
-    const auto g = to.add(ops::Tanh{}, cell.plus(cell.of_inputs(kG), kHg, kept));
-    const auto dy = to.d_out();
-    const auto dg = through_tanh(to, g, to.add(ops::CMult{}, dy, z));
+    const auto [dz, dg, d_old] =
+        to.through(ops::CoupledLstmC{},
+                   std::array{cell.plus(cell.of_inputs(kZ), kHz, old),
+                              cell.plus(cell.of_inputs(kG), kHg, kept), old},
+                   std::array{to.out()}, std::array{to.d_out()});
     const auto d_kept = cell.back_through(kHg, dg);
-    const auto change = to.add(ops::Subtract{}, g, old);
-    const auto dz = through_logistic(to, z, to.add(ops::CMult{}, dy, change));
-    const auto dr = through_logistic(to, r, to.add(ops::CMult{}, d_kept, old));
+    const auto [dr] = to.through(ops::Logistic{}, std::array{to.unread(to.dim(r))}, std::array{r},
+                                 std::array{to.add(ops::CMult{}, d_kept, old)});
     cell.give_weight(kHg, dg, kept);
-    cell.give(kOld, to.add(ops::Subtract{}, dy, to.add(ops::CMult{}, dy, z)));
+    cell.give(kOld, d_old);
     cell.give(kOld, to.add(ops::CMult{}, d_kept, r));
     cell.template give_state<2>(kHz, {dz, dr});
     cell.give_inputs({dz, dr, dg});
@@ -229,28 +215,6 @@ struct GruCell {
     d_old.finish();
   }
 };
-
-/// The gates of an LSTM with coupled gates, computed once more in nodes.
-struct CoupledNodes {
-  ext::GradientBuilder::Node i, g, o, tanh_cell;
-};
-/// Gives the gradients of the sums' arguments and of the old cell, which is argument `old_cell` of
-/// the state. d_o: gradient of the output gate's sum; dc: of the new cell. Returns the gradients of
-/// the sums.
-template <class Cell, class To>
-std::array<ext::GradientBuilder::Node, 3> give_coupled(To& to, CellGradient<Cell, To>& cell,
-                                                       const CoupledNodes& gates,
-                                                       std::size_t old_cell,
-                                                       ext::GradientBuilder::Node dc,
-                                                       ext::GradientBuilder::Node d_o) {
-  const auto change = to.add(ops::Subtract{}, gates.g, cell.state(old_cell));
-  const std::array d_sums{through_logistic(to, gates.i, to.add(ops::CMult{}, dc, change)),
-                          through_tanh(to, gates.g, to.add(ops::CMult{}, dc, gates.i)), d_o};
-  cell.give(old_cell, to.add(ops::Subtract{}, dc, to.add(ops::CMult{}, dc, gates.i)));
-  cell.template give_state<3>(0, d_sums);
-  cell.give_inputs(d_sums);
-  return d_sums;
-}
 
 /// A step of an LSTM with coupled gates.
 struct CoupledCell {
@@ -320,13 +284,12 @@ struct CoupledCell {
     const auto sum = [&](std::size_t gate) {
       return cell.plus(cell.of_inputs(gate), kHi + gate, cell.state(kOld));
     };
-    const CoupledNodes gates{to.add(ops::Logistic{}, sum(kI)), to.add(ops::Tanh{}, sum(kG)),
-                             to.add(ops::Logistic{}, sum(kO)), to.add(ops::Tanh{}, to.out(0))};
-    const auto dh = to.d_out(1);
-    const auto dc = to.add(ops::Add{}, to.d_out(0),
-                           through_tanh(to, gates.tanh_cell, to.add(ops::CMult{}, dh, gates.o)));
-    const auto d_o = through_logistic(to, gates.o, to.add(ops::CMult{}, dh, gates.tanh_cell));
-    give_coupled(to, cell, gates, kOldCell, dc, d_o);
+    const auto [di, dg, d_o, d_cell] = to.through(
+        ops::CoupledLstmCell{}, std::array{sum(kI), sum(kG), sum(kO), cell.state(kOldCell)},
+        std::array{to.out(0), to.out(1)}, std::array{to.d_out(0), to.d_out(1)});
+    cell.give(kOldCell, d_cell);
+    cell.template give_state<3>(kHi, {di, dg, d_o});
+    cell.give_inputs({di, dg, d_o});
   }
   static std::vector<ext::Example<CoupledCell>> examples() {
     const Dim b{4};
@@ -419,20 +382,23 @@ struct PeepholeCell {
   void gradient(auto& to) const {
     CellGradient<PeepholeCell, std::remove_reference_t<decltype(to)>> cell(to);
     const auto created = to.out(0);
+    const auto old_cell = cell.state(kOldCell);
     const auto sum = [&](std::size_t gate) {
       return cell.plus(cell.of_inputs(gate), kHi + gate, cell.state(kOld));
     };
-    const CoupledNodes gates{
-        to.add(ops::Logistic{}, cell.plus(sum(kI), kOldToI, cell.state(kOldCell))),
-        to.add(ops::Tanh{}, sum(kG)), to.add(ops::Logistic{}, cell.plus(sum(kO), kNewToO, created)),
-        to.add(ops::Tanh{}, created)};
-    const auto dh = to.d_out(1);
-    const auto d_o = through_logistic(to, gates.o, to.add(ops::CMult{}, dh, gates.tanh_cell));
-    const auto through_h = through_tanh(to, gates.tanh_cell, to.add(ops::CMult{}, dh, gates.o));
-    const auto dc = to.add(ops::Sum{}, to.d_out(0), through_h, cell.back_through(kNewToO, d_o));
-    const auto d_sums = give_coupled(to, cell, gates, kOldCell, dc, d_o);
+    const auto [d_o, d_shown] =
+        to.through(ops::CoupledLstmH{}, std::array{cell.plus(sum(kO), kNewToO, created), created},
+                   std::array{to.out(1)}, std::array{to.d_out(1)});
+    const auto d_created =
+        to.add(ops::Sum{}, to.d_out(0), d_shown, cell.back_through(kNewToO, d_o));
+    const auto [di, dg, d_cell] = to.through(
+        ops::CoupledLstmC{}, std::array{cell.plus(sum(kI), kOldToI, old_cell), sum(kG), old_cell},
+        std::array{created}, std::array{d_created});
+    cell.give(kOldCell, d_cell);
     cell.give_weight(kNewToO, d_o, created);
-    cell.template give_state<1>(kOldToI, {d_sums[kI]});
+    cell.template give_state<1>(kOldToI, {di});
+    cell.template give_state<3>(kHi, {di, dg, d_o});
+    cell.give_inputs({di, dg, d_o});
   }
   static std::vector<ext::Example<PeepholeCell>> examples() {
     const Dim b{4};
@@ -537,9 +503,10 @@ struct TanhCell {
   }
   void gradient(auto& to) const {
     CellGradient<TanhCell, std::remove_reference_t<decltype(to)>> cell(to);
-    const auto da = through_tanh(to, to.out(), to.d_out());
-    cell.template give_state<1>(kMatrix, {da});
-    cell.give_inputs({da});
+    const auto [d_sum] = to.through(ops::Tanh{}, std::array{to.unread(to.dim(to.out()))},
+                                    std::array{to.out()}, std::array{to.d_out()});
+    cell.template give_state<1>(kMatrix, {d_sum});
+    cell.give_inputs({d_sum});
   }
   static std::vector<ext::Example<TanhCell>> examples() {
     return {{{}, {{3}, {3, 3}, {3}, {3, 2}, {2}}},

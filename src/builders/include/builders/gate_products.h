@@ -76,6 +76,7 @@ struct GateProducts {
     }
     begin_others<kGates>(call, call.out, is_begun);
   }
+  /// Beside gradient(to): the gradient of x is one call for the matrices of all gates.
   void backward(ext::Call& call) const {
     const std::size_t head = call.has_heads() ? kGates : 0;
     for (std::size_t g = 0; g < head; ++g) {
