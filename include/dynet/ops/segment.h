@@ -283,7 +283,9 @@ struct SegmentSoftmax {
     const ext::Operand& denominators = given;
     ext::apply_rule(CDiv{}, call, call.out[0], numerators, denominators);
   }
-  /// Beside gradient(to), which needs one pass more: AboveMean subtracts and multiplies in one.
+  /// Beside gradient(to), which needs one pass more, because AboveMean subtracts and multiplies in
+  /// one: run as backward, it took 3.3 % more instructions, forward and backward together, for
+  /// {64,64}.
   void backward(ext::Call& call) const {
     const Dim& x = call.in[0].dim;
     const SegmentsOf of(call, x, segments, d);
