@@ -235,7 +235,7 @@ void bind_errors(nb::module_& m) {
       make_class(m, "IoError", "A file that cannot be read, written or understood.", runtime);
   class_of<errors::NumericError> =
       make_class(m, "NumericError", "NaN or infinity that stops the training.", runtime);
-  class_of<WorkerError> = make_class(
+  class_of<errors::WorkerError> = make_class(
       m, "WorkerError",
       "A worker process threw, was killed, left or hangs: `worker`, from 0, its `pid`, and the "
       "`signal` that killed it, or 0.",

@@ -13,7 +13,7 @@
 namespace dynet {
 
 namespace {
-enum { kX2z, kH2z, kBz, kX2r, kH2r, kBr, kX2h, kH2h, kBh, kBc };
+enum { kX2z, kH2z, kBz, kX2r, kH2r, kBr, kX2h, kH2h, kBh, kBhh };
 }  // namespace
 
 GRUBuilder::GRUBuilder(unsigned layer_count, unsigned input_size, unsigned hidden_dim,
@@ -76,9 +76,9 @@ Expression GRUBuilder::add_reset_after(unsigned layer, const Expression& x,
     Expression list[] = {vars[kBz],  vars[kBr],  vars[kBh],  //
                          vars[kX2z], vars[kX2r], vars[kX2h], x};
     const auto [z, r, candidate] = builders::gate_products<3>(list, user_where);
-    gates = {z, r, candidate, vars[kBc]};
+    gates = {z, r, candidate, vars[kBhh]};
   } else {
-    Expression list[] = {vars[kBz],  vars[kBr],  vars[kBh],  vars[kBc],      //
+    Expression list[] = {vars[kBz],  vars[kBr],  vars[kBh],  vars[kBhh],     //
                          vars[kX2z], vars[kX2r], vars[kX2h], none,       x,  //
                          vars[kH2z], vars[kH2r], none,       vars[kH2h], before->h};
     gates = builders::gate_products<4>(list, user_where);

@@ -38,7 +38,7 @@ void for_each_state(const trainers::StateLists& lists, F f) {
 }
 
 /// The rate of a schedule that began after `start` updates, when there were `done`.
-real rate_after(const Schedule& schedule, std::uint64_t done, std::uint64_t start) {
+real rate_after(const trainers::Schedule& schedule, std::uint64_t done, std::uint64_t start) {
   return static_cast<real>(schedule.rate(done > start ? done - start : 0));
 }
 

@@ -119,9 +119,9 @@ class Faults : public ::testing::Test {
                       throw errors::StateError("");
                     },
                     {2});
-    EXPECT_THROW(pool.learn({1, 2}), WorkerError);
+    EXPECT_THROW(pool.learn({1, 2}), errors::WorkerError);
   }
-  static bool says(const WorkerError& error, const std::string& part) {
+  static bool says(const errors::WorkerError& error, const std::string& part) {
     return std::string(error.what()).find(part) != std::string::npos;
   }
 
