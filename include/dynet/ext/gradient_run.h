@@ -489,9 +489,8 @@ class GradientRun {
       call_.kernels.scan(x.axis, ScanFrom::kEnd, x.from, to);
     }
   }
-  void write(const run::Product& x, Operand to, Write how) {
-    if (run::size_of(x.result) == run::size_of(to.dim)) {
-      to.dim = x.result;
+  void write(const run::Product& x, const Operand& to, Write how) {
+    if (to.dim.nd <= 2 && x.result.rows() == to.dim.rows() && x.result.cols() == to.dim.cols()) {
       call_.kernels.product(x.a, x.turn_a, x.b, x.turn_b, to, how);
     } else {
       write(in_memory(x), to, how);
