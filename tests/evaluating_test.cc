@@ -25,7 +25,7 @@
 #include "dynet/lstm.h"
 #include "dynet/training.h"
 #include "dynet/transformer.h"
-#include "dynet/treelstm.h"
+#include "dynet/tree-builders.h"
 
 #include "testing/errors.h"
 

@@ -191,7 +191,7 @@ TEST(RepeatedDraws, OfAnInterruptedInitialiser) {
 // ---- updates
 
 /// A schedule of a program's own that fails once.
-class FailingSchedule final : public Schedule {
+class FailingSchedule final : public trainers::Schedule {
  public:
   [[nodiscard]] double rate(std::uint64_t done) const override {
     if (done == 1 && !std::exchange(has_failed_, true)) {
