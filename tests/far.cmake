@@ -12,6 +12,7 @@ set(DYNET_FAR_LEFT_OUT
   cross_allocation_test    # likewise
   cross_failed_allocation_test  # likewise: the queue is not where it lets allocations fail
   cross_failed_builder_allocation_test  # likewise
+  cross_repeated_draws_test  # likewise
   cross_bytes_per_node_test     # measures the process; the far device is part of it
   cross_devices_test       # names its devices, the far ones among them
   cross_device_graphs_test # likewise

@@ -100,7 +100,7 @@ void populate_chosen(SafetensorsLoader& loader, ParameterCollection& pc, const s
 }
 
 /// One tensor, through a parameter of a model that nobody else has.
-nb::object array_of(SafetensorsLoader& loader, const std::string& name) {
+nb::object array_of_tensor(SafetensorsLoader& loader, const std::string& name) {
   const std::vector<std::size_t> extents = loader.shape(name);
   ParameterCollection scratch;
   Parameter p = scratch.add_parameters(Dim(std::vector<long>(extents.begin(), extents.end())),
@@ -143,7 +143,7 @@ void bind_loader(nb::module_& m) {
           "tensors that share their numbers, PyTorch's writers keep one name.")
       .def("names", &SafetensorsLoader::names, "Names of the tensors, sorted.")
       .def("keys", &SafetensorsLoader::names, "`names()`, for programs that read other files, too.")
-      .def("array", &array_of, arg("name"), kStoppable,
+      .def("array", &array_of_tensor, arg("name"), kStoppable,
            nb::sig("def array(self, name: str) -> numpy.typing.NDArray[typing.Any]"),
            "The numbers of a tensor, in float64: a copy of what a parameter would get. IoError if "
            "there is no tensor of that name, and for other numbers than floats.")
