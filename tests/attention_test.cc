@@ -63,6 +63,19 @@ TEST_F(Attention, Segments) {
       << "0 where there are none, and only there";
 }
 
+/// The gradient in nodes compares entries by their difference, which is NaN for equal infinities.
+TEST_F(Attention, NodesGiveTheGradientOfInfiniteEntriesToOneOfThem) {
+  const auto gradient_of = [&](const Floats& entries) {
+    const Expression x = input(cg, {5}, entries);
+    const Expression most = sum_elems(segment_max(x, Indices{0, 0, 0, 1, 1}, 2, 0));
+    return value_of(gradient(most, {x})[0]);
+  };
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(gradient_of({1, kInf, kInf, 3, 2}), (Floats{0, 1, 0, 1, 0}));
+  EXPECT_EQ(gradient_of({-kInf, -kInf, -kInf, -kInf, 2}), (Floats{1, 0, 0, 0, 1}));
+  EXPECT_EQ(gradient_of({kInf, kNan, 3, 3, kNan}), (Floats{0, 1, 0, 0, 1}));
+}
+
 TEST_F(Attention, SegmentsOfExamples) {
   const Expression x = input(cg, Dim({3}, 2), Floats{1, 2, 3, 4, 5, 6});
   EXPECT_EQ(value_of(segment_sum(x, Indices{0, 0, 1, 1, 0, 1}, 2, 0)), (Floats{3, 3, 5, 10}));

@@ -187,6 +187,18 @@ TEST(UserOps, GradientsOfAListAreGivenInItsOrder) {
   EXPECT_THROW(cg.backward(squared_norm(y)), std::logic_error);
 }
 
+TEST(UserOps, AGradientMayHaveAnyNumberOfIntermediateResults) {
+  ParameterCollection model;
+  const Parameter p = model.add_parameters({3});
+  ComputationGraph cg;
+  std::vector<Expression> xs;
+  for (unsigned i = 0; i < 40; ++i) {
+    xs.push_back(parameter(cg, p) * static_cast<float>(i));
+  }
+  cg.backward(sum_elems(ext::add_node(user::Doubled{}, std::span<const Expression>(xs), Where())));
+  EXPECT_EQ(as_vector(*p.gradients()), std::vector<float>(3, 2.0F * 40 * 39 / 2));
+}
+
 /// Three sequences of six steps, from zeros: the loss, and the gradients of all parameters.
 /// `widest` gets the members of the largest call of a step.
 std::vector<std::vector<float>> run_steps(ParameterCollection& model, bool batching,

@@ -56,7 +56,6 @@ LayeredRNNBuilder::LayerState GRUBuilder::add_layer(unsigned layer, const Expres
     Expression list[] = {vars[kBz], vars[kBh], vars[kX2z], vars[kX2h], x};
     const auto [z, candidate] = builders::gate_products<2>(list, user_where);
     // The new cell of a coupled LSTM with input gate z: the share 1 - z of the old state is kept.
-    // forgotten.
     return {none, coupled_lstm_c(z, candidate, none, user_where)};
   }
   const Expression& old = before->h;

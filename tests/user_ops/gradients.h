@@ -108,6 +108,26 @@ struct Crossed {
   }
 };
 
+/// Twice the sum of a list, with two intermediate results for the gradient of each argument.
+struct Doubled {
+  static constexpr ext::Info kInfo{.name = "user_doubled", .args = {"xs"}};
+  static constexpr bool kVariadic = true;
+  Dim shape(const ext::Shapes& in) const { return in[0]; }
+  void forward(ext::Call& call) const {
+    for (std::size_t i = 0; i < call.in.size(); ++i) {
+      call.kernels.move(ext::whole_move(call.in[i].size(), 2.0), call.in[i], call.out[0],
+                        i == 0 ? ext::Write::kStore : ext::Write::kAdd);
+    }
+  }
+  void gradient(auto& to) const {
+    for (std::size_t i = 0; i < to.args(); ++i) {
+      const auto four = to.constant(Dim({1}), 4.0);
+      to.give(i, to.add(dynet::ops::CMult{}, to.scaled(to.d_out(), 0.5), four));
+    }
+  }
+  static std::vector<ext::Example<Doubled>> examples() { return {{{}, {{3}, {3}}}}; }
+};
+
 /// The sum of a list, whose gradients are given in the wrong order.
 struct Backwards {
   static constexpr ext::Info kInfo{.name = "user_backwards", .args = {"xs"}};

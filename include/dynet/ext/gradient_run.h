@@ -14,7 +14,7 @@
 // the work left to do (Turned: read transposed; Moved: one move; Product; Added: forward of an
 // operation). give() does the rest into the gradient of the argument, stored or added as its blocks
 // say. A result that is an argument of another operation goes into scratch memory. Nothing is
-// allocated from the heap.
+// allocated from the heap, unless there are more than 16 such results.
 //
 // Surprising: in a merged call the batch of all members is the batch that dim() shows. With
 // Role::kWhole the batch of a node is the last dimension of its operands, and dim() shows the batch
@@ -24,6 +24,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <forward_list>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -144,8 +145,8 @@ inline Move fitted(const Dim& from, const Dim& to) {
 }  // namespace run
 
 /// Computes the gradients of one call. Lives on the stack while gradient(to) runs. Has the
-/// functions of GradientBuilder of the same names, but indices_as_numbers. Thread rule: as the
-/// call.
+/// functions of GradientBuilder of the same names, but these need a graph: add_indexed, positions,
+/// put_at, output, through and indices_as_numbers. Thread rule: as the call.
 template <class Op>
 class GradientRun {
  public:
@@ -380,7 +381,6 @@ class GradientRun {
       return false;
     }
   }();
-  static constexpr std::size_t kMaxTemporaries = 16;
 
   /// A shape of a node as an operand of the call has it. With whole batches it only has to have as
   /// many elements.
@@ -427,10 +427,7 @@ class GradientRun {
   }
   /// Scratch memory.
   [[nodiscard]] Numbers make_room(const Dim& dim, std::int64_t examples) {
-    if (count_ == kMaxTemporaries) {
-      throw std::logic_error("a gradient has more than 16 intermediate results");
-    }
-    Block& block = blocks_[count_++];
+    Block& block = count_ < blocks_.size() ? blocks_[count_++] : more_.emplace_front();
     block = {call_.scratch(run::size_of(dim) * examples * bytes_of(call_.kernels.number())),
              examples, true};
     return {{.dim = dim, .examples = examples, .blocks = &block, .block_count = 1}, false};
@@ -533,7 +530,8 @@ class GradientRun {
   Call& call_;
   std::size_t given_ = 0;  ///< a bit for each argument; of a list, the number of the last one and 1
   std::size_t count_ = 0;  ///< of blocks_ in use
-  std::array<Block, kMaxTemporaries> blocks_;
+  std::array<Block, 16> blocks_;
+  std::forward_list<Block> more_;  ///< blocks beyond these, as for each argument of a long list
 };
 
 }  // namespace dynet::ext

@@ -223,11 +223,20 @@ struct SegmentMax {
     of.give(call.d_out[0], entries);
     forward_step(OnlyAtPlace{d}, call, {places, entries}, {call.d_in[0]});
   }
-  /// The first of equal entries is the one with the largest negative position.
+  /// The first of equal entries is the one with the largest negative position. Infinite entries
+  /// have NaN as difference and are equal; NaN is the largest.
   void gradient(auto& to) const {
     const auto zero = to.constant({1}, 0.0);
     const auto no_place = to.constant({1}, -2.0 * static_cast<double>(ext::kMostPositions));
-    const auto below = to.add(Subtract{}, to.in(0), to.gathered(to.out(), n, d, to.kSame));
+    const auto is_nan = [&to](const auto& x) {  // NaN, which is not 0, or 0
+      const auto finite = to.add(Clip{-1.0F, 1.0F}, x);
+      return to.add(Subtract{}, finite, finite);
+    };
+    const auto top = to.gathered(to.out(), n, d, to.kSame);
+    const auto difference = to.add(Subtract{}, to.in(0), top);
+    const auto unequal = to.add(Choose{}, is_nan(difference), zero, difference);
+    const auto no_nan = to.add(Choose{}, is_nan(to.in(0)), zero, to.constant({1}, 1.0));
+    const auto below = to.add(Choose{}, is_nan(top), no_nan, unequal);
     const auto place = to.add(Choose{}, below, no_place, to.scaled(to.positions(n, d), -1.0));
     const auto first = to.add_indexed(SegmentMax{segments, n, d}, place, to.kSame);
     const auto is_other = to.add(Subtract{}, place, to.gathered(first, n, d, to.kSame));

@@ -31,18 +31,6 @@ void forward_step(const Rule& rule, const ext::Call& of, Operands in, Operands o
   call.out = {out.begin(), out.size()};
   ext::run_rows_forward(ext::kRowRule<Rule>, &rule, call);
 }
-/// The gradients of a rule over rows, of one output. `results`: all its results.
-template <class Rule>
-void backward_step(const Rule& rule, const ext::Call& of, Operands in, Operands results,
-                   const ext::Operand& d_out, Operands d_in) {
-  ext::Call call(of.kernels, of.memory);
-  call.examples = of.examples;
-  call.in = {in.begin(), in.size()};
-  call.out = {results.begin(), results.size()};
-  call.d_out = {&d_out, 1};
-  call.d_in = {d_in.begin(), d_in.size()};
-  ext::run_rows_backward(ext::kRowRule<Rule>, &rule, call);
-}
 
 /// Adds `value` at each of the indices of a call that has a list per node, to zeros; an index
 /// that stands twice counts twice. One example if all nodes have the same list.

@@ -100,8 +100,8 @@ class Hooks {
   /// Calls `f` for each hook.
   template <class F>
   void each(F f) {
-    for (std::size_t i = 0; i < active_.size(); ++i) {
-      f(*active_[i]);
+    for (Hook* hook : active_) {
+      f(*hook);
     }
   }
   /// Runs `pass` as a rehearsal if a hook wants one.

@@ -2,15 +2,18 @@
 
 // The ways of gradients in a backward pass, as data.
 //
-// | gradient of | is written | and goes |
-// |---|---|---|
-// | a node | to memory of its own, in the layout of the values | nowhere |
-// | a parameter | to the memory of its first node | to its storage, at the end |
-// | a parameter that calls multiply with | as products, done as one | to its storage, directly |
-// | a computed weight, such as a masked matrix | as products, done when the pass comes to it |
-// nowhere | | rows of a table | to memory of their own | to the rows of the storage | | rows of a
-// table as a matrix | as products, done at the end of the pass | to the rows | | an alias | to
-// memory of its own | to its argument |
+//   gradient of                      is written                          and goes
+//   a node                           to memory of its own, in the        nowhere
+//                                    layout of the values
+//   a parameter                      to the memory of its first node     to its storage, at the end
+//   a parameter that calls multiply  as products, done as one            to its storage, directly
+//   with
+//   a computed weight, such as a     as products, done when the pass     nowhere
+//   masked matrix                    comes to it
+//   rows of a table                  to memory of their own              to the rows of the storage
+//   rows of a table as a matrix      as products, done at the end of     to the rows
+//                                    the pass
+//   an alias                         to memory of its own                to its argument
 //
 // Example: in u * tanh(u * x), both calls leave their products for the parameter u. After the pass
 // one product over two columns adds to the gradient in u's storage.
