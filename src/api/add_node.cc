@@ -122,13 +122,11 @@ bool is_one_of(const Record& record, OpList<Ops...> /*list*/) {
 
 /// The result within an Evaluating scope: the argument, after the checks of a node.
 [[gnu::noinline]] Expression checked_argument_itself(const Record& record, const void* op,
-                                                     std::span<const Expression> args,
-                                                     const Where& where) {
-  ComputationGraph& g = graph_of(record, nullptr, args, where);
-  api::GraphState& state = g.state();
+                                                     const Expression& x, const Where& where) {
+  const graph::NodeId n = checked_argument(x, record, where);
+  api::GraphState& state = x.pg->state();
   return api::exclusively(state, [&]() -> Expression {
-    const graph::NodeId x = collect_args(record, g, state, args, where)[0];
-    const graph::ShapeId shape = state.graph[x].shape();
+    const graph::ShapeId shape = state.graph[n].shape();
     try {
       static_cast<void>(state.interner.signature(record, op, {&shape, 1}, 0, nullptr));
     } catch (const errors::ShapeError& e) {
@@ -136,7 +134,7 @@ bool is_one_of(const Record& record, OpList<Ops...> /*list*/) {
     } catch (const errors::ValueError& e) {
       throw errors::ValueError(e.what() + built_at(where));
     }
-    return args[0];
+    return x;
   });
 }
 
@@ -146,7 +144,7 @@ Expression add_node(const Record& record, const void* op, ComputationGraph* grap
                     std::span<const Expression> args, const NodePayload& payload,
                     const Where& where, const Device* device) {
   if (record.random && is_one_of(record, ops::TrainingOps()) && Evaluating::is_on()) [[unlikely]] {
-    return checked_argument_itself(record, op, args, where);
+    return checked_argument_itself(record, op, args[0], where);
   }
   ComputationGraph& g = graph_of(record, graph, args, where);
   api::GraphState& state = g.state();
