@@ -148,14 +148,14 @@ class BiRNNBuilder:
     @told
     def from_spec(cls, spec: tuple[Any, ...], model: ParameterCollection) -> BiRNNBuilder:
         """A builder made from a `spec`."""
-        has_options = isinstance(spec, (tuple, list)) and len(spec) == 6
-        if not isinstance(spec, (tuple, list)) or len(spec) not in (5, 6):
+        is_known = isinstance(spec, (tuple, list)) and len(spec) in (5, 6)
+        options = spec[5] if is_known and len(spec) == 6 else {}
+        if not is_known or not isinstance(options, dict):
             raise _dynet.ValueError(
                 f"BiRNNBuilder.from_spec: spec is {spec!r}; want (num_layers, input_dim, "
-                "hidden_dim, rnn_builder_factory, builder_layers), and options or not"
+                "hidden_dim, rnn_builder_factory, builder_layers), and a dict of options or not"
             )
         num_layers, input_dim, hidden_dim, factory, builder_layers = spec[:5]
-        options = spec[5] if has_options else {}
         return cls(num_layers, input_dim, hidden_dim, model, factory, builder_layers, **options)
 
 

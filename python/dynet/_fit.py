@@ -87,7 +87,7 @@ class History(_Fields):
         self.losses = [] if losses is None else losses  #: means, one per epoch
         #: results of `on_eval`, one per epoch; None without a score
         self.scores = [] if scores is None else scores
-        self.best_epoch = best_epoch  #: the epoch of the best score, from 1
+        self.best_epoch = best_epoch  #: the first epoch with the best score, from 1
         self.best_score = best_score
         self.steps = steps  #: updates
         self.stopped_early = stopped_early  #: because `patience` was at its end
@@ -419,7 +419,7 @@ def _examples(data: Any, shuffle: bool, seed: int, epoch: int, skip: int) -> Ite
 
 
 def _batches(examples: Iterator[Example], size: int) -> Iterator[list[Example]]:
-    while group := list(islice(examples, size)):
+    while group := list(islice(examples, min(size, sys.maxsize))):
         yield group
 
 

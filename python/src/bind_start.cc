@@ -39,7 +39,12 @@ std::vector<std::string> program_arguments() {
   std::vector<std::string> args;
   const nb::object argv = nb::getattr(nb::module_::import_("sys"), "argv", nb::list());
   for (const nb::handle arg : nb::iter(argv)) {
-    args.push_back(nb::cast<std::string>(nb::str(arg)));
+    // The bytes of the command line: a name of a file need not be UTF-8.
+    const nb::object bytes = nb::steal(PyUnicode_EncodeFSDefault(nb::str(arg).ptr()));
+    if (!bytes.is_valid()) {
+      throw nb::python_error();
+    }
+    args.emplace_back(PyBytes_AsString(bytes.ptr()));
   }
   if (args.empty()) {
     args.emplace_back();

@@ -110,6 +110,7 @@ IN_PYTHON: list[Row] = [
     (lambda w: w.birnn.transduce(3), TypeError, "BiRNNBuilder.transduce: es is 3, of type int; want a list of expressions"),
     (lambda w: w.birnn.add_inputs(3), TypeError, "BiRNNBuilder.add_inputs: es is 3"),
     (lambda w: dy.BiRNNBuilder.from_spec((1, 2), w.m), ValueError, "BiRNNBuilder.from_spec: spec is (1, 2); want (num_layers"),
+    (lambda w: dy.BiRNNBuilder.from_spec((1, 2, 4, dy.GRUBuilder, None, 5), w.m), ValueError, "GRUBuilder'>, None, 5); want (num_layers"),
     (lambda w: dy.StackedRNNState([3]), TypeError, "StackedRNNState: states[0] is 3, of type int; want an RNNState"),
     (lambda w: dy.StackedRNNState(3), TypeError, "StackedRNNState: states is 3, of type int; want a list of RNNStates"),
     (lambda w: dy.StackedRNNState([]), ValueError, "StackedRNNState: states is empty"),

@@ -6,9 +6,11 @@ import argparse
 import doctest
 import importlib
 import itertools
+import os
 import pathlib
 import random
 import re
+import shlex
 import subprocess
 import sys
 
@@ -190,7 +192,7 @@ def test_a_training_that_was_stopped_goes_on(files, model, tmp_path, capsys):
     assert (tmp_path / "again.safetensors").read_bytes() == model.read_bytes()
 
 
-def small_training(folder, seed, scores):
+def small_training(folder, seed, scores, epochs=3, resume=False):
     """The order of the examples, the parameter after each epoch, and at the end."""
     model, seen, after, left = dy.ParameterCollection(), [], [], list(scores)
     W = model.add_parameters(1, init=1)
@@ -204,7 +206,7 @@ def small_training(folder, seed, scores):
         return {"a": left[0], "b": left.pop(0)}
 
     options = argparse.Namespace(
-        rate=0.1, epochs=3, batch=2, output=str(folder), resume=False, seed=seed, workers=0
+        rate=0.1, epochs=epochs, batch=2, output=str(folder), resume=resume, seed=seed, workers=0
     )
     _training.train(options, model, loss, list(range(1, 9)), score if scores else None)
     return seen, after, W.as_array()[0]
@@ -216,6 +218,18 @@ def test_the_best_epoch_is_kept(tmp_path):
     again, _, last = small_training(tmp_path / "b", 1, [])
     assert again == seen and last == after[2]  # without scores the last one
     assert small_training(tmp_path / "c", 2, [])[0] != seen
+
+
+def test_the_line_of_the_best_epoch_tells_of_the_kept_one(tmp_path, capsys):
+    _, after, end = small_training(tmp_path / "a", 1, [0.1, 0.9, 0.9])
+    assert end == after[2] and capsys.readouterr().out.endswith("best epoch: 3\n")
+
+
+def test_a_training_goes_on_with_its_own_rates(tmp_path):
+    small_training(tmp_path / "a", 1, [])
+    with pytest.raises(dy.UsageError, match=r"CosineSchedule\(0.1, 12.*CosineSchedule\(0.1, 20"):
+        small_training(tmp_path / "a", 1, [], epochs=5, resume=True)
+    assert small_training(tmp_path / "a", 1, [], resume=True)[0] == []
 
 
 def test_workers_train_the_same_tagger(files, tmp_path):
@@ -272,6 +286,8 @@ def test_options_of_a_file(tmp_path):
         (["train", "tagger", "--train={bad}", "--output=no/m"], "there is no folder 'no'"),
         (["tag", "no-model", "x"], "no-model: there is no such file; want a model"),
         (["tag", "{other}", "x"], "has Parameters; want a model"),
+        (["train", "tagger", "--train={bad}", "--output={folder}"], "is a folder; want a file"),
+        (["train", "ner", "--train={tags}", "--output=m"], "tags: sentence 2: spans: the tag 'NN'"),
         (["paint"], "invalid choice: 'paint'"),
         ([], "the following arguments are required: COMMAND"),
     ],
@@ -283,6 +299,9 @@ def test_mistakes_end_with_a_line(tmp_path, capsys, arguments, message):
     dy.save(str(tmp_path / "other.safetensors"), [m.add_parameters(2)])
     places = {"empty": tmp_path / "empty", "bad": tmp_path / "bad.conllu"}
     places["other"] = tmp_path / "other.safetensors"
+    (tmp_path / "folder.safetensors").mkdir()
+    (tmp_path / "tags").write_text("a O\n\nb NN\n\n")
+    places |= {"folder": tmp_path / "folder.safetensors", "tags": tmp_path / "tags"}
     assert main([one.format(**places) for one in arguments]) == 2
     errors = capsys.readouterr().err
     assert errors.startswith("dynet: ") and message in errors and errors.count("\n") == 1
@@ -291,6 +310,8 @@ def test_mistakes_end_with_a_line(tmp_path, capsys, arguments, message):
 
 def test_options_of_the_library_are_left_to_it():
     options = _options.parse(["tag", "--dynet-mem", "512", "m", "--dynet-seed=3", "f"])
+    assert (options.model, options.file) == ("m", "f")
+    options = _options.parse(["--dynet-autobatch", "tag", "m", "--dynet_autobatch", "0", "f"])
     assert (options.model, options.file) == ("m", "f")
 
 
@@ -321,6 +342,59 @@ def test_the_reader_of_the_output_may_leave(files, model):
         ["bash", "-c", "set -o pipefail; " + command], capture_output=True, text=True
     )
     assert done.stdout == "# sent_id = 0\n" and done.stderr == ""
+
+
+def test_an_output_that_cannot_be_written(files, model, tmp_path):
+    command = [sys.executable, "-m", "dynet"]
+    buffered = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    short = [str(model), str(files / "dev.conllu")]
+
+    def status_of(words, end):
+        line = shlex.join([*command, *words]) + end
+        done = subprocess.run(
+            ["bash", "-c", "set -o pipefail; " + line],
+            capture_output=True,
+            text=True,
+            env=buffered,
+            timeout=60,
+        )
+        return done.returncode, done.stderr
+
+    if os.path.exists("/dev/full"):
+        want = (2, "dynet: standard output: No space left on device\n")
+        assert status_of(["evaluate", *short], " > /dev/full") == want
+        assert status_of(["tag", *short, "--output=/dev/full"], "")[0] == 2
+    assert status_of(["evaluate", *short], " | true") == (0, "")
+    status, error = status_of(["tag", *short], " >&-")
+    assert status == 2 and error == "dynet: standard output is closed; want --output FILE\n"
+    # A training that nobody reads leaves no model, and is no success.
+    train = ["train", "tagger", f"--train={files}/train.conllu", f"--output={tmp_path}/m", *SMALL]
+    status, error = status_of(train, " | head -n 1")
+    assert status == 2 and "nobody reads the output" in error
+    assert not (tmp_path / "m.safetensors").exists()
+
+
+def test_outputs_that_are_no_plain_files(files, model, tmp_path):
+    words = ["tag", str(model), str(files / "dev.conllu"), "--output"]
+    want = (files / "dev.conllu").read_bytes()
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    (tmp_path / "link.part").write_text("of the user")
+    assert main([*words, str(tmp_path / "link")]) == 0
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_bytes() == want
+    assert (tmp_path / "link.part").read_text() == "of the user"
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=subprocess.PIPE) as reader:
+        assert main([*words, str(tmp_path / "pipe")]) == 0
+        assert reader.communicate(timeout=60)[0] == want
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_folder_with_the_name_of_a_model(files, model, monkeypatch, capsys):
+    monkeypatch.chdir(model.parent)
+    pathlib.Path(model.stem).mkdir()
+    assert main(["tag", model.stem, str(files / "dev.conllu")]) == 0
+    assert capsys.readouterr().out == (files / "dev.conllu").read_text()
 
 
 # ---- a parser ------------------------------------------------------------------------------------
@@ -363,6 +437,15 @@ def test_a_cycle_of_many_words_ends():
     assert heads.count(0) == 1 and sum(scores[h, d] for d, h in enumerate(heads, 1)) == 9 + 5 * (
         n - 2
     )
+
+
+def test_more_cycles_in_cycles_than_python_has_frames():
+    n = sys.getrecursionlimit() + 100
+    scores = np.full((n + 1, n + 1), -1e6)
+    scores[0, 1:] = -1e5
+    scores[1, 2:] = 0
+    scores[2:, 1] = -np.arange(2, n + 1)  # word 1 and word 2, these and word 3, ...
+    assert _trees.best_tree(scores) == [0] + (n - 1) * [1]
 
 
 @pytest.fixture(scope="module")

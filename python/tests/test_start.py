@@ -24,6 +24,11 @@ def test_arguments_are_read_and_left():
     assert run(code, *args) == f"{args}\n"
 
 
+def test_arguments_need_not_be_text():
+    code = "import sys; sys.argv.append('caf\\udce9'); import dynet; print(len(sys.argv))"
+    assert run(code, "--dynet-seed", "5") == "4\n"
+
+
 def test_import_is_silent():
     assert (
         run("import dynet as dy; dy.renew_cg(); dy.parameter(dy.Model().add_parameters(2)).value()")

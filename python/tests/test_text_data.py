@@ -147,6 +147,11 @@ def test_formats_of_embeddings(tmp_path, compress, content, words):
     some = text.read_pretrained_embeddings(str(file), ["née", "THE"])
     assert some.words == ["the", "née"] and np.array_equal(some.vectors, VECTORS[[0, 4]])
     assert text.read_pretrained_embeddings(file, limit=2).words == words[:2]
+    # Lines behind the limit are not looked at.
+    (cut := tmp_path / "cut").write_text("the 1 2\nof 1")
+    assert text.read_pretrained_embeddings(cut, limit=1).words == ["the"]
+    with pytest.raises(dy.TypeError, match=r"words\[1\] is 3; want a text"):
+        text.read_pretrained_embeddings(file, ["the", 3])
     assert len(text.read_pretrained_embeddings(file, ["absent"])) == 0
 
 
@@ -178,6 +183,8 @@ def test_a_later_vector_replaces_an_earlier_one(tmp_path):
     [
         (b"", "v:1: there are no embeddings"),
         (b"the\n", "v:1: 'the' has no numbers"),
+        (b"1 999999999999\nthe 1 2\n", "v:2: 'the 1 2' has more than 1 numbers"),
+        (b"1 " + b"9" * 5000 + b"\nthe 1 2\n", "v:1: "),
         (b"a 1 2\nb 3\n", "v:2: 'b 3' has 1 numbers; want 2"),
         (b"a 1 2\nb 3 4 5\n", "v:2: 'b 3 4 5' has more than 2 numbers"),
         (b"a 1 2\nb 3 x\n", "v:2: number 2 of 'b 3 x' is 'x'; want a finite number, 2 in all"),
@@ -273,6 +280,9 @@ def test_mistakes_with_columns(sentence):
         ({"upos": ["A", "", "B"]}, r"upos\[1\] is ''; want a text without tabs"),
         ({"misc": ["a\tb", "_", "_"]}, r"misc\[0\] is 'a\\tb'"),
         ({"head": [0, -1, 2]}, r"head\[1\] is '-1'; want a number or '_'"),
+        ({"head": [0, 1, 4]}, r"head\[2\] is '4'; want a number or '_', and at most 3"),
+        ({"head": [0, "\u0661", 1]}, r"head\[1\] is '\u0661'; want"),
+        ({"misc": ["a\0", "_", "_"]}, r"misc\[0\] is 'a\\x00'"),
     ]:
         with pytest.raises(dy.ValueError, match=message):
             text.with_columns(sentence, **columns)

@@ -1,7 +1,7 @@
 """Programs for data in files: ``dynet train tagger``, ``dynet tag``, ``dynet evaluate``.
 
 ``python -m dynet`` is the same. `main` returns the exit status: 0, 2 for a mistake in the options
-or in a file, or without NumPy, 130 after Ctrl-C.
+or in a file, for an output that cannot be written, or without NumPy, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -13,18 +13,35 @@ __all__ = ["main"]
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; `arguments` are those of the process by default."""
+    status = _run(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            print(f"dynet: standard output: {error.strerror}", file=sys.stderr)
+            status = status or 2
+        sys.stdout = None  # the interpreter flushes once more at its end
+    return status
+
+
+def _run(arguments: list[str]) -> int:
     import dynet as dy
 
     from ._options import OptionError, parse
 
+    command = ""
     try:
-        options = parse(sys.argv[1:] if arguments is None else arguments)
+        options = parse(arguments)
+        command = options.command
         from . import _jobs
 
-        getattr(_jobs, options.command)(options)
+        getattr(_jobs, command)(options)
     except BrokenPipeError:  # the reader of the output has enough
-        sys.stdout = None
-        return 0
+        if command != "train":
+            return 0
+        print("dynet: stopped, as nobody reads the output; go on by --resume", file=sys.stderr)
+        return 2
     except (OptionError, dy.Error, OSError, ImportError) as error:
         # The line of a program says nothing to people who wrote none.
         print(f"dynet: {str(error).partition(chr(10) + '  called at ')[0]}", file=sys.stderr)

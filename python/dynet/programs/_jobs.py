@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 
 import _dynet
 
@@ -30,6 +31,8 @@ def train(options: argparse.Namespace) -> None:
     folder = os.path.dirname(output) or "."
     if not os.path.isdir(folder):
         raise _dynet.IoError(f"--output: there is no folder '{folder}'")
+    if os.path.isdir(output):
+        raise _dynet.IoError(f"--output: '{output}' is a folder; want a file")
     kind = KINDS[options.kind]
     sentences = kind.read(options.train)
     dev = kind.read(options.dev) if options.dev is not None else []
@@ -76,16 +79,19 @@ def evaluate(options: argparse.Namespace) -> None:
 
 def _answer(options: argparse.Namespace, model: Any) -> None:
     texts = model.write(options.file)
-    if options.output is None:
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-        sys.stdout.writelines(texts)
-    else:
+    if options.output is not None:
         write_file(options.output, texts)
+        return
+    if sys.stdout is None:
+        raise _dynet.IoError("standard output is closed; want --output FILE")
+    if isinstance(sys.stdout, TextIOWrapper):  # a program may have put another object there
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    sys.stdout.writelines(texts)
 
 
 def _load(name: str) -> Any:
-    file = name if os.path.exists(name) else model_file(name)
-    if not os.path.exists(file):
+    file = name if os.path.isfile(name) else model_file(name)
+    if not os.path.isfile(file):
         raise _dynet.IoError(f"{name}: there is no such file; want a model of `dynet train`")
     found = load(file, _dynet.ParameterCollection())
     if len(found) != 1 or type(found[0]) not in KINDS.values():

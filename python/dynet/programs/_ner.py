@@ -9,7 +9,7 @@ from itertools import islice
 
 import _dynet
 
-from dynet.metrics import SpanF1
+from dynet.metrics import SpanF1, spans
 from dynet.text import Vocabulary
 
 from ._features import Features
@@ -83,9 +83,15 @@ class Ner(Reader):
 
     @staticmethod
     def read(file: str) -> list[ColumnSentence]:
+        """All sentences. IoError for a file without any, or with other tags than those of spans."""
         found = list(_dynet.ColumnReader(file, columns=0))
         if not found or len(found[0].columns) < 2:
             raise _dynet.IoError(f"{file}:1: there are no tags; want lines of a word and its tag")
+        for number, sentence in enumerate(found, 1):
+            try:
+                spans(sentence.columns[-1])
+            except _dynet.ValueError as error:
+                raise _dynet.IoError(f"{file}: sentence {number}: {error}") from None
         return found
 
     def example(self, sentence: ColumnSentence) -> Names:

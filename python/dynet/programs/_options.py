@@ -118,14 +118,19 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def _without_the_library(arguments: list[str]) -> list[str]:
-    """Without ``--dynet-mem=512`` and ``--dynet-mem 512``, which the library has read."""
+    """Without ``--dynet-mem=512`` and ``--dynet-mem 512``, which the library has read.
+    ``--dynet-autobatch`` has a value only if a number follows."""
     own: list[str] = []
-    before = ""
+    waiting = ""  # the option of the library whose value may be next
     for one in arguments:
-        is_value = before.startswith("--dynet-") and "=" not in before and one[:1] != "-"
-        if not one.startswith("--dynet-") and not is_value:
+        name, equals, _ = one.replace("_", "-").partition("=")
+        is_number = one.removeprefix("-").isdecimal()
+        is_value = waiting and not one.startswith("--")
+        if waiting == "--dynet-autobatch":
+            is_value = is_number
+        waiting = name if name.startswith("--dynet-") and not equals else ""
+        if not name.startswith("--dynet-") and not is_value:
             own.append(one)
-        before = one
     return own
 
 

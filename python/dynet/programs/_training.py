@@ -44,6 +44,13 @@ def train(
             "the folder"
         )
     checkpoint = _dynet.Checkpointer(folder, model, trainer, every_seconds=60)
+    schedule = repr(trainer.schedule)
+    if options.resume and checkpoint.resume() and repr(trainer.schedule) != schedule:
+        raise _dynet.UsageError(
+            f"--resume: the training in '{folder}' has the rates {trainer.schedule}, and the "
+            f"options make {schedule}; want the same --epochs, --batch, --rate and number of "
+            "sentences"
+        )
     start = time.monotonic()
 
     def on_eval(step: Step) -> float | None:
@@ -66,4 +73,6 @@ def train(
     )
     if history.best_epoch is not None:
         checkpoint.load_best()
-        print(f"best epoch: {history.best_epoch}")
+        # Of equal scores the checkpointer takes the last, and the history the first.
+        best = len(history.scores) - history.scores[::-1].index(history.best_score)
+        print(f"best epoch: {best}")

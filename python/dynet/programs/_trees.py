@@ -49,25 +49,27 @@ def _cycle(heads: Heads) -> list[int]:
 
 
 def _edmonds(table: Scores) -> Heads:
-    """Heads of all nodes, that of the root without a meaning. A cycle becomes one node, whose best
-    tree says where the cycle is cut."""
+    """Heads of all nodes; the head of the root has no meaning. A cycle becomes one node, the last
+    of a smaller table, whose best tree says where the cycle is cut."""
+    levels = []  # a list, because a sentence may have more cycles in cycles than Python has frames
     heads: Heads = table.argmax(0)
-    cycle = _cycle(heads)
-    if not cycle:
-        return heads
-    rest = [i for i in range(len(table)) if i not in cycle]
-    into = table[np.ix_(rest, cycle)] - table[heads[cycle], cycle]
-    out = table[np.ix_(cycle, rest)]
-    size = len(rest)
-    small = np.full((size + 1, size + 1), -np.inf)
-    small[:size, :size] = table[np.ix_(rest, rest)]
-    small[:size, size], small[size, :size] = into.max(1), out.max(0)
-    small[:, 0] = -np.inf
-    found = _edmonds(small)
-    for i, node in enumerate(rest):
-        if i:
-            inside = found[i] == size
-            heads[node] = cycle[out[:, i].argmax()] if inside else rest[found[i]]
-    head = found[size]
-    heads[cycle[into[head].argmax()]] = rest[head]
+    while cycle := _cycle(heads):
+        rest = [i for i in range(len(table)) if i not in cycle]
+        into = table[np.ix_(rest, cycle)] - table[heads[cycle], cycle]
+        out = table[np.ix_(cycle, rest)]
+        levels.append((heads, cycle, rest, into.argmax(1), out.argmax(0)))
+        size = len(rest)
+        small = np.full((size + 1, size + 1), -np.inf)
+        small[:size, :size] = table[np.ix_(rest, rest)]
+        small[:size, size], small[size, :size] = into.max(1), out.max(0)
+        small[:, 0] = -np.inf
+        table, heads = small, small.argmax(0)
+    for upper, cycle, rest, cut, best in reversed(levels):
+        size = len(rest)
+        for i in range(1, size):
+            inside = heads[i] == size
+            upper[rest[i]] = cycle[best[i]] if inside else rest[heads[i]]
+        head = heads[size]
+        upper[cycle[cut[head]]] = rest[head]
+        heads = upper
     return heads

@@ -31,7 +31,7 @@ def with_columns(sentence: _dynet.ConlluSentence, **columns: Sequence[object]) -
                 "for each"
             )
         for i, entry in enumerate(column):
-            _check(name, i, str(entry))
+            _check(name, i, str(entry), len(words))
     lines = str(sentence).split("\n")
     start = len(sentence.comments)
     for place, i in enumerate(words):
@@ -42,13 +42,17 @@ def with_columns(sentence: _dynet.ConlluSentence, **columns: Sequence[object]) -
     return "\n".join(lines)
 
 
-def _check(name: str, i: int, entry: str) -> None:
+def _check(name: str, i: int, entry: str, words: int) -> None:
     """Refuses entries that a reader would not read back."""
     if name == "head":
-        if not entry.isdecimal() and entry != "_":
-            raise _dynet.ValueError(f"with_columns: head[{i}] is {entry!r}; want a number or '_'")
-    elif not entry or any(c in entry for c in "\t\n\r"):
+        is_number = entry.isascii() and entry.isdecimal() and len(entry) < 10
+        if entry != "_" and not (is_number and int(entry) <= words):
+            raise _dynet.ValueError(
+                f"with_columns: head[{i}] is {entry!r}; want a number or '_', and at most {words}, "
+                "the number of words"
+            )
+    elif not entry or any(c in entry for c in "\t\n\r\0"):
         raise _dynet.ValueError(
-            f"with_columns: {name}[{i}] is {entry!r}; want a text without tabs and line ends, or "
-            "'_'"
+            f"with_columns: {name}[{i}] is {entry!r}; want a text without tabs, line ends and zero "
+            "bytes, or '_'"
         )

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Longer words are a sign of a file in another format.
 LONGEST_WORD = 1 << 16
+#: The most digits of a number in a first line; longer ones are no counts.
+MOST_DIGITS = (15, 6)
 #: The first bytes of other files, and the names of these files.
 FOREIGN = (
     (b"PK\x03\x04", "a zip archive; unpack it first (unzip)"),
@@ -113,12 +115,12 @@ def read_pretrained_embeddings(
     dimension = 0
     with _opened(name) as opened:
         try:
-            for i, (word, dimension, vector) in enumerate(_entries(opened, name)):  # noqa: B007
-                if i == limit:
-                    break
+            for i, (word, dimension, vector) in enumerate(_entries(opened, name), 1):  # noqa: B007
                 if wanted is None or word in wanted:
                     place = places.setdefault(word, len(vectors))
                     vectors[place : place + 1] = [vector()]
+                if i == limit:
+                    break
         except (EOFError, zlib.error, gzip.BadGzipFile) as e:
             raise _dynet.IoError(f"{name}: damaged where it is compressed with gzip: {e}") from None
     if not dimension:
@@ -134,6 +136,11 @@ def _wanted(words: Vocabulary | _dynet.Dict | Iterable[str] | None) -> Container
             f"read_pretrained_embeddings: words is the text {words!r}; want a list of words"
         )
     listed = words.get_words() if isinstance(words, _dynet.Dict) else list(words)
+    for i, word in enumerate(listed):
+        if not isinstance(word, str):
+            raise _dynet.TypeError(
+                f"read_pretrained_embeddings: words[{i}] is {word!r}; want a text"
+            )
     return {*listed, *(word.lower() for word in listed)}
 
 
@@ -172,6 +179,8 @@ def _counts(line: bytes) -> tuple[int, int] | None:
     like a word that is a number."""
     fields = line.split()
     if len(fields) != 2 or not (fields[0].isdigit() and fields[1].isdigit()):
+        return None
+    if any(len(field) > most for field, most in zip(fields, MOST_DIGITS)):
         return None
     words, dimension = map(int, fields)
     return (words, dimension) if dimension > 1 else None
