@@ -116,7 +116,7 @@ struct KMaxPooling {
   }
   void gradient(auto& to) const {
     to.give(0, to.put_back(to.d_out(), to.dim(to.in(0)), d, 0,
-                           [this](auto& nodes) { return places(nodes); }));
+                           [this](auto& nodes) { return this->places(nodes); }));
   }
   static std::vector<ext::Example<KMaxPooling>> examples() {
     return {{{2, 1}, {{3, 4}}},    {{4, 1}, {{3, 4}}},    {{1, 1}, {{4, 1}}},
