@@ -174,6 +174,12 @@ struct IndexListArg {
   /// EmptyListError.
   [[nodiscard]] const std::vector<unsigned>& not_empty() const;
 };
+/// A flag of a constructor that DyNet 2.1 lacks. A builder's `spec` has it only if it is set, so
+/// that specs of programs for 2.1 stay as they were.
+struct NewFlag {
+  bool is_set = false;
+  operator bool() const { return is_set; }  // NOLINT(google-explicit-constructor): a flag
+};
 /// A place in a dimension, or in a batch: -1 is the last one.
 struct PlaceArg {
   std::int64_t place = 0;
@@ -337,6 +343,21 @@ struct type_caster<dynet::python::IndexArg> {
   static handle from_cpp(const dynet::python::IndexArg& arg, rv_policy /*policy*/,
                          cleanup_list* /*cleanup*/) noexcept {
     return PyLong_FromUnsignedLong(arg.index);
+  }
+};
+
+template <>
+struct type_caster<dynet::python::NewFlag> {
+  NB_TYPE_CASTER(dynet::python::NewFlag, const_name("bool"))
+  bool from_python(handle src, uint32_t flags, cleanup_list* cleanup) noexcept {
+    make_caster<bool> flag;
+    const bool fits = flag.from_python(src, flags, cleanup);
+    value.is_set = fits && flag.value;
+    return fits;
+  }
+  static handle from_cpp(const dynet::python::NewFlag& arg, rv_policy /*policy*/,
+                         cleanup_list* /*cleanup*/) noexcept {
+    return PyBool_FromLong(static_cast<long>(arg.is_set));
   }
 };
 

@@ -140,7 +140,7 @@ void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
         "The number that layer normalisation adds to variances, from the next step on; above 0. By "
         "default 1e-16, as little as DyNet 2.1 adds; PyTorch has 1e-5.");
   } else if constexpr (std::is_same_v<Builder, GRUBuilder>) {
-    def_init(c, &make_rnn<Builder, bool>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
+    def_init(c, &make_rnn<Builder, NewFlag>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
              arg("model"), arg("reset_after") = false);
   } else {
     def_init(c, &make_rnn<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"),

@@ -274,10 +274,10 @@ void bind_start(nb::module_& m) {
       [](const std::string& name) { return get_device_manager()->get_global_device(name); },
       nb::rv_policy::reference, nb::arg("name"),
       "Facts about a device; \"\" is the default device. DeviceError if there is none.");
-  m.def("set_float32_matmul_precision", &set_float32_matmul_precision, arg("precision"),
+  m.def("set_float32_matmul_precision", &set_float32_matmul_precision<>, arg("precision"),
         "Of products of float matrices: \"highest\". \"high\" and \"medium\" would change nothing "
         "in this build and are a ValueError.");
-  m.def("get_float32_matmul_precision", &get_float32_matmul_precision);
+  m.def("get_float32_matmul_precision", &get_float32_matmul_precision<>);
 }
 
 }  // namespace dynet::python

@@ -62,6 +62,7 @@ class Computing {
   }
   Computing(const Computing&) = delete;
   Computing& operator=(const Computing&) = delete;
+  ~Computing() = default;
 
   /// Another computation of this scope begins. A short computation may never ask whether to go on.
   void pass() {

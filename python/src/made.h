@@ -6,7 +6,7 @@
 // A class of builders is derived from `Made`, and `def_init` defines its `__init__`. Later settings
 // that are no parameters, such as dropout, are noted by `set`. Programs derive classes of their own
 // from these, which may have attributes of any name: `builder_of` does not look at them. Example:
-// the spec of SimpleRNNBuilder(2, 100, 200, model) is (2, 100, 200).
+// the spec of GRUBuilder(2, 100, 200, model) is (2, 100, 200).
 
 #include <nanobind/nanobind.h>
 
@@ -74,6 +74,11 @@ inline void append_to_spec(nanobind::list& spec, const IndexListArg& indices) {
 }
 inline void append_to_spec(nanobind::list& spec, const nanobind::dict& dict) {
   spec.append(dict.attr("copy")());  // it is the program's
+}
+inline void append_to_spec(nanobind::list& spec, const NewFlag& flag) {
+  if (flag.is_set) {
+    spec.append(true);
+  }
 }
 inline void append_to_spec(nanobind::list& /*spec*/, const ParameterCollection& /*model*/) {}
 inline void append_to_spec(nanobind::list& /*spec*/, const Elsewhere& /*argument*/) {}

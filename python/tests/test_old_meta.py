@@ -78,7 +78,7 @@ def test_numbers_of_numpy_in_a_spec(tmp_path, number):
     (record,) = records_of(pickle.dumps(with_numpy), "x")
     assert record["spec"]["tuple"][1] == number
     if isinstance(number, np.integer):
-        assert dy.load(base, dy.ParameterCollection())[0].spec == (*entry[1], False)
+        assert dy.load(base, dy.ParameterCollection())[0].spec == entry[1]
 
 
 class Runs:

@@ -369,7 +369,7 @@ def test_subclasses_with_other_arguments():
     assert type(other) is WithDefaults and other.note == "some"
     for made in (OtherSizes(network.model, 3), SizesOfItsOwn(network.model, 3)):
         copied = copy.deepcopy(made)
-        assert type(copied) is type(made) and copied.spec == (1, 3, 3, False)
+        assert type(copied) is type(made) and copied.spec == (1, 3, 3)
 
 
 class WithSlots(dy.GRUBuilder):
@@ -405,7 +405,7 @@ class TrainerWithState(dy.AdamTrainer):
 def test_the_state_of_a_subclass_is_its_own(copied):
     model = dy.ParameterCollection()
     other = copied(WithSlots(model, 3))
-    assert other.size == 3 and not hasattr(other, "unset") and other.spec == (1, 3, 3, False)
+    assert other.size == 3 and not hasattr(other, "unset") and other.spec == (1, 3, 3)
     trainer = TrainerWithSlots(model)
     trainer.note = "kept"
     assert copied(trainer).note == "kept"

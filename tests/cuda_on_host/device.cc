@@ -137,7 +137,8 @@ void Device::check_arguments(const Launch& launch) {
   constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;
   for (std::size_t at = 0; at + sizeof(void*) <= launch.kernel.bytes; at += sizeof(void*)) {
     const void* word = nullptr;
-    std::memcpy(&word, static_cast<const char*>(launch.kernel.arguments) + at, sizeof word);
+    std::memcpy(static_cast<void*>(&word), static_cast<const char*>(launch.kernel.arguments) + at,
+                sizeof word);
     const auto number = reinterpret_cast<std::uint64_t>(word);
     if (number >= kLeast && number >> 47 == 0 && !memory.contains(word) &&
         !managed.contains(word) && is_readable(word)) {

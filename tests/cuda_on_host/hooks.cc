@@ -16,6 +16,8 @@ inline void touch(const void* at, std::size_t bytes, cuda_on_host::Access how) {
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the compiler prescribes
+// these names.
 #define DYNET_HOOK(bytes)                                                                \
   void __tsan_read##bytes(void* at) { touch(at, bytes, cuda_on_host::Access::kRead); }   \
   void __tsan_write##bytes(void* at) { touch(at, bytes, cuda_on_host::Access::kWrite); } \
@@ -43,3 +45,4 @@ void __tsan_func_entry(void* /*caller*/) {}
 void __tsan_func_exit() {}
 void __tsan_vptr_update(void** /*at*/, void* /*value*/) {}
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)

@@ -3,12 +3,7 @@
 
 #include <gtest/gtest.h>
 
-struct AttentionRun {
-  float first_loss = 0.0F;
-  float last_loss = 0.0F;
-  unsigned calls = 0;
-};
-AttentionRun run_attention();
+#include "alone/attention.h"
 
 namespace {
 

@@ -144,7 +144,7 @@ class Arguments {
 #if __has_builtin(__builtin_clear_padding)
     (__builtin_clear_padding(&p), ...);
 #endif
-    (std::memcpy(bytes + kPlaces[kI], &p, sizeof p), ...);
+    (std::memcpy(bytes + kPlaces[kI], static_cast<const void*>(&p), sizeof p), ...);
   }
   template <std::size_t... kI>
   static void run(void (*kernel)(P...), const unsigned char* from,

@@ -1,6 +1,8 @@
 // A program in the manner of DyNet's attention example, with functions and types of its own that
 // this library has as well. It says `using namespace dynet`, and each name means the program's.
 
+#include "attention.h"
+
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -14,13 +16,6 @@
 using namespace std;    // NOLINT(google-build-using-namespace): as programs do
 using namespace dynet;  // NOLINT(google-build-using-namespace): likewise
 
-struct AttentionRun {
-  float first_loss = 0.0F;
-  float last_loss = 0.0F;
-  unsigned calls = 0;
-};
-AttentionRun run_attention();
-
 namespace {
 
 const unsigned kHidden = 12;
@@ -33,7 +28,7 @@ struct Error {
 
 struct Schedule {
   float start;
-  [[nodiscard]] float at(unsigned epoch) const { return start / (1.0F + 0.02F * epoch); }
+  [[nodiscard]] float at(unsigned epoch) const { return start / (1.0F + 0.02F * static_cast<float>(epoch)); }
 };
 
 Expression softplus(Expression x) {

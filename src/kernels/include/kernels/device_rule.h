@@ -58,28 +58,7 @@ template <class F>
 struct InFloat : F {};
 template <>
 struct InFloat<rule::DiGamma> {
-  /// The steps of rule::derivative_of_log_gamma, which computes in double.
-  DYNET_DEVICE_FN static float of(float x) {
-    constexpr float kPi = 3.14159265F;
-    constexpr float kFarEnough = 10.0F;
-    const float a = std::fabs(x);
-    float steps = 0.0F;
-    float t = a;
-    while (t < kFarEnough) {
-      steps += 1.0F / t;
-      t += 1.0F;
-    }
-    const float w = 1.0F / t;
-    const float z = w * w;
-    // Bernoulli's numbers B_2k / 2k
-    const float series = z * (1.0F / 12 - z * (1.0F / 120 - z * (1.0F / 252 - z / 240)));
-    const float y = std::log(t) - 0.5F * w - series - steps;
-    if (!(x < 0.0F)) {
-      return y;
-    }
-    const float r = a < 0x1p23F ? a - std::round(a) : 0.0F;
-    return y + 1.0F / a + kPi * std::cos(kPi * r) / std::sin(kPi * r);
-  }
+  DYNET_DEVICE_FN static float of(float x) { return rule::derivative_of_log_gamma<float>(x); }
 };
 
 /// The value of an expression whose first number is number kAt of the rule. `x` are the inputs.
