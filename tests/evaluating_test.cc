@@ -19,6 +19,7 @@
 #include "dynet/deep-lstm.h"
 #include "dynet/expr.h"
 #include "dynet/expr/gradient.h"
+#include "dynet/ext/add_node.h"
 #include "dynet/fast-lstm.h"
 #include "dynet/gru.h"
 #include "dynet/inference.h"
@@ -28,6 +29,7 @@
 #include "dynet/tree-builders.h"
 
 #include "testing/errors.h"
+#include "user_ops/linear.h"
 
 namespace dynet {
 namespace {
@@ -45,14 +47,15 @@ Expression some_input(ComputationGraph& cg, unsigned rows, float start = 0.5F, u
 }
 
 // ---- operations
-// -----------------------------------------------------------------------------------
 
 std::vector<std::pair<std::string, Make>> operations() {
   return {{"dropout", [](const Expression& x) { return dropout(x, 0.5F); }},
           {"dropout_dim", [](const Expression& x) { return dropout_dim(x, 0, 0.5F); }},
           {"dropout_batch", [](const Expression& x) { return dropout_batch(x, 0.5F); }},
           {"block_dropout", [](const Expression& x) { return block_dropout(x, 0.5F); }},
-          {"noise", [](const Expression& x) { return noise(x, 0.5F); }}};
+          {"noise", [](const Expression& x) { return noise(x, 0.5F); }},
+          {"an operation of a program",
+           [](const Expression& x) { return ext::add_node(user::Dropout{0.5F}, x); }}};
 }
 
 TEST(Evaluating, OperationsReturnTheirArgument) {
@@ -186,7 +189,6 @@ TEST(Evaluating, GradientsOfOlderNodesHaveTheirMasks) {
 }
 
 // ---- builders
-// -------------------------------------------------------------------------------------
 
 /// Outputs of two sequences of three steps, in a new graph.
 template <class Builder>
@@ -381,7 +383,6 @@ TEST(Evaluating, Transformers) {
 }
 
 // ---- training around it
-// ---------------------------------------------------------------------------
 
 /// The parameters after three updates; `evaluate` is called between them.
 std::vector<Floats> trained(const std::function<void(VanillaLSTMBuilder&)>& evaluate) {

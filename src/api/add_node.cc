@@ -2,7 +2,6 @@
 
 #include "dynet/evaluating.h"
 #include "dynet/expr/to_device.h"
-#include "dynet/ops/random.h"
 
 #include "api/graph_state.h"
 #include "api/nan.h"
@@ -115,11 +114,6 @@ std::span<const graph::NodeId> collect_args(const Record& record, const Computat
   }
 }
 
-template <class... Ops>
-bool is_one_of(const Record& record, OpList<Ops...> /*list*/) {
-  return ((&record == &kRecord<Ops>) || ...);
-}
-
 /// The result within an Evaluating scope: the argument, after the checks of a node.
 [[gnu::noinline]] Expression checked_argument_itself(const Record& record, const void* op,
                                                      const Expression& x, const Where& where) {
@@ -143,7 +137,7 @@ bool is_one_of(const Record& record, OpList<Ops...> /*list*/) {
 Expression add_node(const Record& record, const void* op, ComputationGraph* graph,
                     std::span<const Expression> args, const NodePayload& payload,
                     const Where& where, const Device* device) {
-  if (record.random && is_one_of(record, ops::TrainingOps()) && Evaluating::is_on()) [[unlikely]] {
+  if (record.for_training && Evaluating::is_on()) [[unlikely]] {
     return checked_argument_itself(record, op, args[0], where);
   }
   ComputationGraph& g = graph_of(record, graph, args, where);

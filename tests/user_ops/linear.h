@@ -311,6 +311,7 @@ struct Dropout {
   float p = 0.5F;
 
   static constexpr bool kRandom = true;
+  static constexpr bool kForTraining = true;
   static constexpr unsigned kSaved = 1;
   static constexpr ext::Info kInfo{.name = "user_dropout", .args = {"x"}, .attrs = {"p"}};
   Dim shape(const ext::Shapes& in) const {

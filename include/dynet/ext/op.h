@@ -107,6 +107,7 @@ struct Record {
   std::uint32_t state_vectors;         ///< bit i: state argument i is no weight
   bool saves_sums;                     ///< the sums are saved outputs, not results
   bool variadic, has_whole, has_shared, aliases, stops_gradient, partial_gradient, random;
+  bool for_training;
   bool surrogate_gradient;
   bool adds_arguments;
   bool minus_infinity;
@@ -190,6 +191,7 @@ constexpr void fill_properties(Record& r) {
   r.surrogate_gradient = has_surrogate_gradient<Op>();
   r.partial_gradient = is_partial<Op>();
   r.random = is_random<Op>();
+  r.for_training = is_for_training<Op>();
   r.term_args = static_cast<std::uint8_t>(term_args<Op>());
   r.head_args =
       static_cast<std::uint8_t>(head_args<Op>() != 0 ? head_args<Op>() : outputs_of<Op>());

@@ -115,6 +115,9 @@ DYNET_PROPERTY(GradientTo, gradient_goes_to, kGradientGoesTo, GradientTo::kArgum
 
 // Reads Call::random.
 DYNET_PROPERTY(bool, is_random, kRandom, false)
+// For training alone, as dropout and noise: within an Evaluating scope (evaluating.h) the result is
+// the first argument itself, whose shape it has, and no node is made.
+DYNET_PROPERTY(bool, is_for_training, kForTraining, false)
 // The value is a parameter's storage, or rows of it.
 DYNET_PROPERTY(Storage, reads_storage, kReadsStorage, Storage::kNone)
 // Forward and backward touch numbers themselves, beside the loops of kernels.h: on a device whose

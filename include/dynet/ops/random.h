@@ -58,6 +58,7 @@ struct Dropout {
       .errors = "ValueError unless 0 <= p <= 1",
       .source = "Srivastava et al., 2014"};
   static constexpr bool kRandom = true;
+  static constexpr bool kForTraining = true;
   static constexpr unsigned kSaved = 1;  // the mask, scaled
   Dim shape(const ext::Shapes& in) const {
     check_probability(in, p);
@@ -93,6 +94,7 @@ struct DropoutDim {
       .errors = "ShapeError if x has no dimension d, ValueError unless 0 <= p <= 1",
       .source = "Srivastava et al., 2014"};
   static constexpr bool kRandom = true;
+  static constexpr bool kForTraining = true;
   static constexpr unsigned kSaved = 1;  // the mask, scaled
   Dim shape(const ext::Shapes& in) const {
     check_axis(in, d);
@@ -129,6 +131,7 @@ struct DropoutBatch {
       .shapes = "any -> the same",
       .errors = "ValueError unless 0 <= p <= 1"};
   static constexpr bool kRandom = true;
+  static constexpr bool kForTraining = true;
   static constexpr unsigned kSaved = 1;  // the mask, scaled
   Dim shape(const ext::Shapes& in) const {
     check_probability(in, p);
@@ -160,6 +163,7 @@ struct BlockDropout {
       .shapes = "any -> the same",
       .errors = "ValueError unless 0 <= p <= 1"};
   static constexpr bool kRandom = true;
+  static constexpr bool kForTraining = true;
   static constexpr unsigned kSaved = 1;  // the mask, scaled
   static constexpr std::array kRoles{ext::Role::kWhole};
   Dim shape(const ext::Shapes& in) const {
@@ -189,6 +193,7 @@ struct Noise {
       .shapes = "any -> the same",
       .errors = "ValueError if stddev is negative"};
   static constexpr bool kRandom = true;
+  static constexpr bool kForTraining = true;
   Dim shape(const ext::Shapes& in) const {
     check_not_negative(in, "stddev", stddev);
     return in[0];
@@ -345,8 +350,6 @@ struct RandomGumbel {
 
 using RandomOps = ext::OpList<Dropout, DropoutDim, DropoutBatch, BlockDropout, Noise,
                               RandomBernoulli, RandomNormal, RandomUniform, RandomGumbel>;
-/// Operations for training: within an Evaluating scope the result is the argument.
-using TrainingOps = ext::OpList<Dropout, DropoutDim, DropoutBatch, BlockDropout, Noise>;
 
 }  // namespace dynet::ops
 
