@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import gzip
 import importlib
+import os
 import pickle
 import random
 import struct
@@ -222,6 +223,12 @@ def test_damaged_embeddings_have_their_place(tmp_path, content, message):
 def test_mistakes_with_embeddings(tmp_path):
     with pytest.raises(dy.IoError, match="no-such-file: cannot be opened: No such file"):
         text.read_pretrained_embeddings(tmp_path / "no-such-file")
+    end, begin = os.pipe()
+    os.write(begin, b"a 1 2\n")
+    with pytest.raises(dy.IoError, match="it is a pipe, which cannot be read twice; want a file"):
+        text.read_pretrained_embeddings(f"/dev/fd/{end}")
+    os.close(begin)
+    os.close(end)
     with pytest.raises(dy.ValueError, match="limit is 0; want 1 or more"):
         text.read_pretrained_embeddings("x", limit=0)
     with pytest.raises(dy.TypeError, match="words is the text 'dog'; want a list"):

@@ -151,6 +151,9 @@ def _opened(name: str) -> BinaryIO:
         file = open(name, "rb")  # noqa: SIM115
     except OSError as e:
         raise _dynet.IoError(f"{name}: cannot be opened: {e.strerror}") from None
+    if not file.seekable():
+        file.close()
+        raise _dynet.IoError(f"{name}: it is a pipe, which cannot be read twice; want a file")
     if file.read(2) == b"\x1f\x8b":
         file.close()
         return gzip.open(name, "rb")  # type: ignore[return-value]
