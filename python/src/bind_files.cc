@@ -225,8 +225,7 @@ void bind_checkpointer(nb::module_& m) {
       m, "Checkpointer",
       "Checkpoints of a training in a folder: the parameters, the trainer's state with averages "
       "and schedule, DyNet's random numbers, the position in the data, and `metadata`. A run that "
-      "is "
-      "killed and resumed goes on to the bit as if it had not been.");
+      "is killed and resumed goes on to the bit as if it had not been.");
   c.def(
        "__init__",
        [](Checkpointer* self, const std::string& folder, const ParameterCollection& model,

@@ -77,9 +77,10 @@ def test_splits_of_a_dataset_are_no_examples():
 # ---- workers -------------------------------------------------------------------------------------
 
 WITH_WORKERS = """
-import sys
+import sys, tempfile
 import dynet_config
 dynet_config.set(shared_parameters=1)
+import pytest
 sys.path.insert(0, {folder!r})
 from test_fit_with_others import Net, ROWS, dy
 def train(**options):
@@ -90,6 +91,21 @@ one, two, alone = train(workers=1), train(workers=2), train()
 assert one == two
 print(max(abs(a - b) for a, b in zip(sum(one[0], []), sum(alone[0], []))) < 1e-5)
 print(all(abs(a - b) < 1e-5 for a, b in zip(one[1].losses, alone[1].losses)), one[1].steps)
+# A training that was stopped goes on with another number of workers.
+with tempfile.TemporaryDirectory() as folder:
+    for epochs, workers in [(1, 2), (2, 1)]:
+        net = Net()
+        checkpoint = dy.Checkpointer(folder, net.model, net.trainer)
+        options = dict(batch=6, seed=5, epochs=epochs, workers=workers, checkpoint=checkpoint)
+        history = net.fit(ROWS, **options)
+    assert (net.W.as_array().tolist(), history) == one
+# Gradients of workers are there before the update.
+norms = []
+for workers in 0, 2:
+    net = Net()
+    options = dict(epochs=1, batch=20, workers=workers)
+    net.fit(ROWS, on_gradient=lambda step: norms.append(dy.gradient_norms(net.model)), **options)
+assert norms[0] == pytest.approx(norms[1], rel=1e-5) and min(norms[0].values()) > 0, norms
 try:
     Net().fit(iter(ROWS), epochs=1, workers=2)
 except dy.ValueError as error:

@@ -92,6 +92,7 @@ def test_files_of_other_programs_are_named(tmp_path):
                 m.populate,
                 dy.SafetensorsLoader,
                 dy.Dict.load,
+                dy.text.read_pretrained_embeddings,
                 lambda f: list(dy.PlainReader(f)),
             ):
                 with pytest.raises(dy.IoError, match=what):

@@ -17,7 +17,7 @@ import sys
 import dynet as dy
 import numpy as np
 import pytest
-from dynet.programs import _edits, _features, _options, _training, _trees, main
+from dynet.programs import _edits, _features, _options, _training, _trees, load, main
 
 TREEBANK = pathlib.Path(__file__).parents[2].parent / "shared" / "data" / "ud"
 
@@ -144,9 +144,7 @@ def test_words_that_were_never_seen(files, model):
     (files / "new.conllu").write_text(
         untagged(sentence(random.Random(5), 1)).replace("The\t", "THE\t").replace("s\t", "ses\t")
     )
-    from dynet.programs._jobs import _load
-
-    ((_, answers),) = _load(str(model)).tag(dy.ConlluReader(files / "new.conllu"))
+    ((_, answers),) = load(str(model)).tag(dy.ConlluReader(files / "new.conllu"))
     assert answers["lemma"][0] == "the" and answers["upos"][3:] == ["AUX", "PART"]
 
 
@@ -363,7 +361,10 @@ def test_an_output_that_cannot_be_written(files, model, tmp_path):
     if os.path.exists("/dev/full"):
         want = (2, "dynet: standard output: No space left on device\n")
         assert status_of(["evaluate", *short], " > /dev/full") == want
-        assert status_of(["tag", *short, "--output=/dev/full"], "")[0] == 2
+        want = (2, "dynet: '/dev/full' cannot be written: No space left on device\n")
+        assert status_of(["tag", *short, "--output=/dev/full"], "") == want
+    want = (2, f"dynet: '{tmp_path}/no/f' cannot be written: No such file or directory\n")
+    assert status_of(["tag", *short, f"--output={tmp_path}/no/f"], "") == want
     assert status_of(["evaluate", *short], " | true") == (0, "")
     status, error = status_of(["tag", *short], " >&-")
     assert status == 2 and error == "dynet: standard output is closed; want --output FILE\n"
@@ -378,10 +379,12 @@ def test_outputs_that_are_no_plain_files(files, model, tmp_path):
     words = ["tag", str(model), str(files / "dev.conllu"), "--output"]
     want = (files / "dev.conllu").read_bytes()
     (tmp_path / "real").write_text("old")
+    (tmp_path / "real").chmod(0o640)
     (tmp_path / "link").symlink_to(tmp_path / "real")
     (tmp_path / "link.part").write_text("of the user")
     assert main([*words, str(tmp_path / "link")]) == 0
     assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_bytes() == want
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
     assert (tmp_path / "link.part").read_text() == "of the user"
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=subprocess.PIPE) as reader:
@@ -472,13 +475,28 @@ def test_a_parser_learns(files, parser, model, capsys):
 
 
 def test_relations_are_scored_by_word_and_head(files, parser):
-    from dynet.programs._jobs import _load
-
-    model = _load(parser)
+    model = load(parser)
     dy.renew_cg()
-    read = model.views(model.states(model.rows(["The", "dog", "barks"])))
+    with dy.evaluating():
+        read = model.views(model.states(model.rows(["The", "dog", "barks"])))
     first, second = (model.relation_scores(read, h).npvalue() for h in ([2, 3, 0], [3, 3, 0]))
     assert (first[:, 0] != second[:, 0]).all() and np.array_equal(first[:, 1:], second[:, 1:])
+
+
+def test_answers_have_no_dropout(files, parser):
+    model = load(parser)
+    model.dropout = 0.95
+    (sentence,) = itertools.islice(dy.ConlluReader(files / "dev.conllu"), 1)
+    ((_, answers),) = model.tag([sentence])
+    assert answers["upos"] == [w.upos for w in sentence.words]
+    assert answers["head"] == [str(w.head) for w in sentence.words]
+    assert not dy.evaluating.is_on()
+    # The loss has it.
+    losses = set()
+    for _ in range(3):
+        dy.renew_cg()
+        losses.add(model.loss(model.example(sentence)).value())
+    assert len(losses) == 3
 
 
 def test_a_parser_wants_heads(files, tmp_path, capsys):
@@ -530,6 +548,10 @@ def test_names_are_found(tmp_path, capsys):
     (tmp_path / "words").write_text("Anna\n\n")
     assert main(["evaluate", model, str(tmp_path / "words")]) == 2
     assert "words:1: there are no tags" in capsys.readouterr().err
+    ner = load(model)
+    ner.dropout = 0.95
+    sentences = list(dy.ColumnReader(tmp_path / "dev", columns=0))
+    assert all(tags == s.columns[-1] for s, tags in ner.tag(sentences))
     assert main(["parse", model, str(tmp_path / "dev")]) == 2
     assert "has a ner; want a model of `dynet train parser`" in capsys.readouterr().err
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import gzip
 import importlib
+import os
 import pickle
 import random
 import struct
@@ -202,7 +203,13 @@ def test_a_later_vector_replaces_an_earlier_one(tmp_path):
             "v: damaged where it is compressed with gzip",
         ),
         (b"PK\x03\x04rest", "v: it is a zip archive; unpack it first"),
-        (b"\xba\x16\x4f\x2f\x0c\0\0\0", "v: it is a model of fastText; want its file of vectors"),
+        (
+            b"\xba\x16\x4f\x2f\x0c\0\0\0",
+            "v: it is a binary model of fastText; its text form (.vec)",
+        ),
+        (gzip.compress(b"\xba\x16\x4f\x2f\x0c\0\0\0"), "v: it is a binary model of fastText"),
+        (b"\n<html>404 1 2\n", "v: it is a page of HTML"),
+        (b"\x93NUMPY\1\0v\0{}", "v: it is an array of NumPy"),
     ],
 )
 def test_damaged_embeddings_have_their_place(tmp_path, content, message):
@@ -216,6 +223,12 @@ def test_damaged_embeddings_have_their_place(tmp_path, content, message):
 def test_mistakes_with_embeddings(tmp_path):
     with pytest.raises(dy.IoError, match="no-such-file: cannot be opened: No such file"):
         text.read_pretrained_embeddings(tmp_path / "no-such-file")
+    end, begin = os.pipe()
+    os.write(begin, b"a 1 2\n")
+    with pytest.raises(dy.IoError, match="it is a pipe, which cannot be read twice; want a file"):
+        text.read_pretrained_embeddings(f"/dev/fd/{end}")
+    os.close(begin)
+    os.close(end)
     with pytest.raises(dy.ValueError, match="limit is 0; want 1 or more"):
         text.read_pretrained_embeddings("x", limit=0)
     with pytest.raises(dy.TypeError, match="words is the text 'dog'; want a list"):
@@ -234,6 +247,12 @@ def test_embeddings_fill_a_table(tmp_path):
     assert embeddings.fill(table, dy.Dict(["née", "The"]), lower=False) == 1
     assert np.array_equal(table.as_array()[0], VECTORS[4])
     before = table.as_array()
+    for words, what in [
+        ("née", "is the text 'née'; want a list"),
+        (["née", 3], "is 3; want a text"),
+    ]:
+        with pytest.raises(dy.TypeError, match=r"Embeddings.fill: words(\[1\])? " + what):
+            embeddings.fill(table, words)
     for shape in [(4, 3), (6, 2)]:
         with pytest.raises(dy.ShapeError, match=r"want 5 rows or more of shape \(3,\)"):
             embeddings.fill(model.add_lookup_parameters(shape), vocabulary)

@@ -252,7 +252,7 @@ def test_parameters_have_to_be_shared() -> None:
     code = PRELUDE.replace("shared_parameters=1, ", "") + "dy.WorkerPool(model, loss)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "UsageError: workers: the parameter /_" in done.stderr
-    assert "dynet_config.set(shared_parameters=1)" in done.stderr
+    assert "dynet_config.set(shared_parameters=1), on the command line --dynet-sha" in done.stderr
 
 
 def test_output_of_workers_is_not_lost_or_doubled() -> None:

@@ -47,7 +47,8 @@ void check_shared(const ParameterStorageBase& storage) {
     throw errors::UsageError(
         "workers: the parameter " + storage.name +
         " is not in memory that processes share; want initialize(argc, argv, true) "
-        "before it is made, in Python dynet_config.set(shared_parameters=1)" +
+        "before it is made, in Python dynet_config.set(shared_parameters=1), on the command line "
+        "--dynet-shared-parameters 1" +
         (storage.device->is_host_visible()
              ? std::string()
              : ", and a device of the host, not " + storage.device->name));

@@ -1,14 +1,19 @@
 """Programs for data in files: ``dynet train tagger``, ``dynet tag``, ``dynet evaluate``.
 
-``python -m dynet`` is the same. `main` returns the exit status: 0, 2 for a mistake in the options
-or in a file, for an output that cannot be written, or without NumPy, 130 after Ctrl-C.
+``python -m dynet`` is the same. `load` gives the model to a program. `main` returns the exit
+status: 0, 2 for a mistake in the options or in a file, for an output that cannot be written, or
+without NumPy, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
 
 import sys
 
-__all__ = ["main"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["load", "main"]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,6 +28,17 @@ def main(arguments: list[str] | None = None) -> int:
             status = status or 2
         sys.stdout = None  # the interpreter flushes once more at its end
     return status
+
+
+def load(name: str) -> Any:
+    """The model of ``dynet train`` in a file, which may be named without ``.safetensors``. IoError
+    for another file.
+
+    ``load(name).tag(sentences)`` gives pairs of a sentence and its answers.
+    """
+    from ._jobs import load_model
+
+    return load_model(name)
 
 
 def _run(arguments: list[str]) -> int:

@@ -57,12 +57,12 @@ def train(options: argparse.Namespace) -> None:
 
 def tag(options: argparse.Namespace) -> None:
     """``dynet tag``: the file with the columns that the model fills."""
-    _answer(options, _load(options.model))
+    _answer(options, load_model(options.model))
 
 
 def parse(options: argparse.Namespace) -> None:
     """``dynet parse``: the same, by a parser."""
-    model = _load(options.model)
+    model = load_model(options.model)
     if not isinstance(model, Parser):
         raise _dynet.IoError(
             f"{options.model}: has a {type(model).__name__.lower()}; want a model of `dynet train "
@@ -73,7 +73,7 @@ def parse(options: argparse.Namespace) -> None:
 
 def evaluate(options: argparse.Namespace) -> None:
     """``dynet evaluate``: a table."""
-    model = _load(options.model)
+    model = load_model(options.model)
     print(model.table(model.score(model.read(options.file))))
 
 
@@ -89,7 +89,7 @@ def _answer(options: argparse.Namespace, model: Any) -> None:
     sys.stdout.writelines(texts)
 
 
-def _load(name: str) -> Any:
+def load_model(name: str) -> Any:
     file = name if os.path.isfile(name) else model_file(name)
     if not os.path.isfile(file):
         raise _dynet.IoError(f"{name}: there is no such file; want a model of `dynet train`")

@@ -5,7 +5,7 @@ The first column of a file has the words, the last one the tags, as in CoNLL-200
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain
 
 import _dynet
 
@@ -13,23 +13,13 @@ from dynet.metrics import SpanF1, spans
 from dynet.text import Vocabulary
 
 from ._features import Features
-from ._reader import Reader
+from ._reader import Example, Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from _dynet import ColumnSentence, Expression, ParameterCollection
-
-#: Sentences whose graphs are computed together.
-TOGETHER = 64
-
-
-class Names:
-    """A sentence of the training set as numbers."""
-
-    def __init__(self, rows: list[list[int]], tags: list[int]) -> None:
-        self.rows, self.tags = rows, tags
 
 
 class Ner(Reader):
@@ -70,7 +60,7 @@ class Ner(Reader):
             for b in tags
             if (a, b) in seen or not b.startswith(("I-", "E-"))
         ]
-        forms = Features(form for s in sentences for form in s.words)
+        forms = Features(chain.from_iterable(map(cls.forms, sentences)))
         width = len(sentences[0].columns)
         return cls(model, forms, tags, follows, width, size, dropout=dropout)
 
@@ -94,37 +84,32 @@ class Ner(Reader):
                 raise _dynet.IoError(f"{file}: sentence {number}: {error}") from None
         return found
 
-    def example(self, sentence: ColumnSentence) -> Names:
-        return Names(self.rows(sentence.words), self.tags.ids(sentence.columns[-1]))
+    @staticmethod
+    def forms(sentence: ColumnSentence) -> list[str]:
+        return sentence.words
 
-    def scores(self, rows: list[list[int]], dropout: float = 0.0) -> Expression:
+    def example(self, sentence: ColumnSentence) -> Example:
+        return Example(self.rows(sentence.words), [self.tags.ids(sentence.columns[-1])])
+
+    def scores(self, rows: list[list[int]]) -> Expression:
         """A column for each word."""
-        hs = _dynet.concatenate_cols(self.states(rows, dropout))
-        if dropout:
-            hs = _dynet.dropout(hs, dropout)
+        hs = self.dropped(_dynet.concatenate_cols(self.states(rows)))
         return _dynet.colwise_add(self.W * hs, self.b)
 
-    def loss(self, example: Names) -> Expression:
-        scores = self.scores(example.rows, self.dropout)
-        return self.crf.neg_log_likelihood(scores, example.tags) * (1 / len(example.rows))
+    def loss(self, example: Example) -> Expression:
+        scores, (tags,) = self.scores(example.rows), example.labels
+        return self.crf.neg_log_likelihood(scores, tags) * (1 / len(example.rows))
 
-    def answers(
-        self, sentences: Iterable[ColumnSentence]
-    ) -> Iterator[tuple[ColumnSentence, list[str]]]:
-        """Sentences with their tags."""
-        source = iter(sentences)
-        while group := list(islice(source, TOGETHER)):
-            with _dynet.no_grad():
-                _dynet.renew_cg()
-                scores = [self.scores(self.rows(s.words)) for s in group]
-                _dynet.forward(scores)
-                found = [self.tags.words(self.crf.viterbi(x)[0]) for x in scores]
-            yield from zip(group, found)
+    def answers(self, forms: list[list[str]]) -> list[list[str]]:
+        """The tags of each sentence."""
+        scores = [self.scores(self.rows(some)) for some in forms]
+        _dynet.forward(scores)
+        return [self.tags.words(self.crf.viterbi(x)[0]) for x in scores]
 
     def write(self, file: str) -> Iterator[str]:
         """The sentences of a file with the tags in the last column, which a file of words need not
         have."""
-        for sentence, tags in self.answers(_dynet.ColumnReader(file, columns=0)):
+        for sentence, tags in self.tag(_dynet.ColumnReader(file, columns=0)):
             kept = sentence.columns
             if len(kept) == self.columns_read:
                 kept = kept[:-1]
@@ -134,7 +119,7 @@ class Ner(Reader):
 
     def score(self, sentences: list[ColumnSentence]) -> SpanF1:
         found = SpanF1()
-        for sentence, tags in self.answers(sentences):
+        for sentence, tags in self.tag(sentences):
             found.add(sentence.columns[-1], tags)
         return found
 

@@ -14,7 +14,8 @@ import _dynet
 from dynet import BiRNNBuilder
 from dynet.text import Vocabulary, with_columns
 
-from ._tagger import Example, Tagger
+from ._reader import Example
+from ._tagger import Tagger
 from ._trees import best_tree
 
 TYPE_CHECKING = False
@@ -116,13 +117,9 @@ class Parser(Tagger):
         relations = self.relations.ids([w.deprel for w in sentence.words])
         return Tree(super().example(sentence), heads, relations)
 
-    def views(self, states: list[Expression], dropout: float = 0.0) -> Read:
+    def views(self, states: list[Expression]) -> Read:
         """From the states of the tagger."""
-
-        def dropped(x: Expression) -> Expression:
-            return _dynet.dropout(x, dropout) if dropout else x
-
-        n = len(states)
+        n, dropped = len(states), self.dropped
         upper = self.upper.transduce([dropped(h) for h in states])
         words = dropped(_dynet.concatenate_to_batch(upper))
         heads = dropped(_dynet.concatenate_to_batch([self.root, *upper]))
@@ -146,8 +143,8 @@ class Parser(Tagger):
 
     def loss(self, example: Example) -> Expression:
         assert isinstance(example, Tree)
-        states = self.states(example.rows, self.dropout)
-        read = self.views(states, self.dropout)
+        states = self.states(example.rows)
+        read = self.views(states)
         arcs = _dynet.sequence_loss(read.arcs, example.heads)
         scores = self.relation_scores(read, example.heads)
         relations = _dynet.sequence_loss(scores, example.relations)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, islice
 
 import _dynet
 
@@ -10,6 +10,7 @@ from dynet import BiRNNBuilder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from typing import Any, TypeVar
 
     from _dynet import Expression, ParameterCollection
@@ -18,12 +19,24 @@ if TYPE_CHECKING:
 
     Own = TypeVar("Own", bound="Reader")
 
+#: Sentences whose graphs are computed together.
+TOGETHER = 64
+
+
+class Example:
+    """A sentence of the training set as numbers: rows of the table, and a list of labels for each
+    column of answers."""
+
+    def __init__(self, rows: list[list[int]], labels: list[list[int]]) -> None:
+        self.rows, self.labels = rows, labels
+
 
 class Reader:
     """Parameters, and the features of words that give them a meaning; `dynet.save` writes both.
 
     A program's model adds: `read`, the sentences of a file; `for_data`, `example` and `loss` for
-    its training; `write`, the texts of answered sentences; `score` and `columns` for its quality.
+    its training; `forms` and `answers` for new sentences; `write`, the texts of answered sentences;
+    `score`, `columns` and `table` for its quality.
     """
 
     def __init__(
@@ -52,10 +65,29 @@ class Reader:
                 known[form] = self.words.rows(form)
         return [known[form] for form in forms]
 
-    def states(self, rows: list[list[int]], dropout: float = 0.0) -> list[Expression]:
+    def dropped(self, x: Expression) -> Expression:
+        return _dynet.dropout(x, self.dropout) if self.dropout else x
+
+    def states(self, rows: list[list[int]]) -> list[Expression]:
         """The outputs of both LSTMs at each word."""
         looked_up = _dynet.lookup_batch(self.vectors, list(chain.from_iterable(rows)))
-        xs = _dynet.reshape(looked_up, (self.width,), len(rows))
-        if dropout:
-            xs = _dynet.dropout(xs, dropout)
+        xs = self.dropped(_dynet.reshape(looked_up, (self.width,), len(rows)))
         return self.reader.transduce([_dynet.pick_batch_elem(xs, i) for i in range(len(rows))])
+
+    @staticmethod
+    def forms(sentence: Any) -> list[str]:
+        """The words of a sentence."""
+        raise NotImplementedError
+
+    def answers(self, forms: list[list[str]]) -> list[Any]:
+        """Of several sentences, computed together."""
+        raise NotImplementedError
+
+    def tag(self, sentences: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        """Sentences with their answers, without dropout."""
+        source = iter(sentences)
+        while group := list(islice(source, TOGETHER)):
+            with _dynet.no_grad(), _dynet.evaluating():
+                _dynet.renew_cg()
+                answers = self.answers([self.forms(s) for s in group])
+            yield from zip(group, answers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from itertools import chain, islice
+from itertools import chain
 
 import _dynet
 
@@ -18,11 +18,11 @@ from dynet.text import Vocabulary, with_columns
 from ._edits import apply, edit
 from ._features import Features
 from ._files import write_file
-from ._reader import Reader
+from ._reader import Example, Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     import numpy as np
     from _dynet import ConlluSentence, Expression, ParameterCollection
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     Answers = dict[str, list[str]]
 
 COLUMNS = ("upos", "xpos", "feats", "lemma")
-#: Sentences whose graphs are computed together.
-TOGETHER = 64
 
 
 def answers_of(sentence: ConlluSentence) -> Answers:
@@ -40,13 +38,6 @@ def answers_of(sentence: ConlluSentence) -> Answers:
     answers: Answers = {c: [getattr(w, c) for w in words] for c in ("upos", "xpos", "feats")}
     answers["lemma"] = [edit(w.form, w.lemma) for w in words]
     return answers
-
-
-class Example:
-    """A sentence of the training set as numbers."""
-
-    def __init__(self, rows: list[list[int]], labels: list[list[int]]) -> None:
-        self.rows, self.labels = rows, labels
 
 
 class Tagger(Reader):
@@ -79,7 +70,7 @@ class Tagger(Reader):
         cls, model: ParameterCollection, sentences: list[ConlluSentence], size: int, dropout: float
     ) -> Tagger:
         """A model for the forms and the answers of a training set."""
-        forms = Features(w.form for s in sentences for w in s.words)
+        forms = Features(chain.from_iterable(map(cls.forms, sentences)))
         return cls(model, forms, cls.known_of(sentences), size, dropout=dropout)
 
     @classmethod
@@ -106,38 +97,31 @@ class Tagger(Reader):
     def example(self, sentence: ConlluSentence) -> Example:
         answers = answers_of(sentence)
         labels = [some.ids(answers[column]) for column, some in zip(COLUMNS, self.known)]
-        return Example(self.rows([w.form for w in sentence.words]), labels)
+        return Example(self.rows(self.forms(sentence)), labels)
 
-    def scores(self, states: list[Expression], dropout: float = 0.0) -> list[Expression]:
+    def scores(self, states: list[Expression]) -> list[Expression]:
         """For each column the scores of all answers, a batch with an example for each word."""
-        hs = _dynet.concatenate_to_batch(states)
-        if dropout:
-            hs = _dynet.dropout(hs, dropout)
+        hs = self.dropped(_dynet.concatenate_to_batch(states))
         return [_dynet.affine_transform([b, W, hs]) for W, b in self.scorers]
 
     def loss(self, example: Example) -> Expression:
         """The mean over the words of the losses of all columns."""
-        states = self.states(example.rows, self.dropout)
+        states = self.states(example.rows)
         return self.columns_loss(states, example) * (1 / len(example.rows))
 
     def columns_loss(self, states: list[Expression], example: Example) -> Expression:
         """The sum over the words."""
-        scores = self.scores(states, self.dropout)
+        scores = self.scores(states)
         return _dynet.esum(
             [_dynet.sequence_loss(s, some) for s, some in zip(scores, example.labels)]
         )
 
-    def tag(self, sentences: Iterable[ConlluSentence]) -> Iterator[tuple[ConlluSentence, Answers]]:
-        """Sentences with the answers of each column."""
-        source = iter(sentences)
-        while group := list(islice(source, TOGETHER)):
-            with _dynet.no_grad():
-                _dynet.renew_cg()
-                answers = self.answers([[w.form for w in s.words] for s in group])
-            yield from zip(group, answers)
+    @staticmethod
+    def forms(sentence: ConlluSentence) -> list[str]:
+        return [w.form for w in sentence.words]
 
     def answers(self, forms: list[list[str]]) -> list[Answers]:
-        """Of several sentences, computed together."""
+        """Of each column."""
         scores = [self.scores(self.states(self.rows(some))) for some in forms]
         _dynet.forward(list(chain.from_iterable(scores)))
         return [self._answers(some, columns) for some, columns in zip(forms, scores)]

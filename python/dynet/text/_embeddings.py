@@ -25,14 +25,8 @@ if TYPE_CHECKING:
 LONGEST_WORD = 1 << 16
 #: The most digits of a number in a first line; longer ones are no counts.
 MOST_DIGITS = (15, 6)
-#: The first bytes of other files, and the names of these files.
-FOREIGN = (
-    (b"PK\x03\x04", "a zip archive; unpack it first (unzip)"),
-    (b"version https://git-lfs", "a pointer of Git LFS, not the file itself"),
-    (b"\xba\x16\x4f\x2f", "a model of fastText; want its file of vectors, .vec"),
-    (b"\xfd7zXZ", "compressed with xz; unpack it first (unxz)"),
-    (b"BZh", "compressed with bzip2; unpack it first (bunzip2)"),
-)
+#: Bytes at the begin of a file by which the kind of a foreign file is known.
+FOREIGN_BYTES = 512
 
 
 class Embeddings:
@@ -62,14 +56,18 @@ class Embeddings:
         return f"<Embeddings of {len(self)} words, dimension {self.dimension}>"
 
     def fill(
-        self, table: _dynet.LookupParameters, words: Iterable[str], *, lower: bool = True
+        self,
+        table: _dynet.LookupParameters,
+        words: Vocabulary | _dynet.Dict | Iterable[str],
+        *,
+        lower: bool = True,
     ) -> int:
         """Copies vectors into the rows of a table, and returns the number of rows that got one.
 
         Row i belongs to the i-th of `words`, a `Vocabulary` for instance. With `lower` a word
         without a vector takes the vector of its lower-case form. Other rows stay.
         """
-        listed = words.get_words() if isinstance(words, _dynet.Dict) else list(words)
+        listed = _listed("Embeddings.fill", words)
         rows, *shape = table.shape()
         if shape != [self.dimension] or rows < len(listed):
             raise _dynet.ShapeError(
@@ -101,6 +99,8 @@ def read_pretrained_embeddings(
     frequent words in most files. A later vector of a word replaces an earlier one. A word may have
     spaces in it, unless it ends in a number.
 
+    A first line with the number of words and the dimension is not kept, unless the dimension is 1.
+
     IoError with file:line, or the byte in a binary file: for a file that is damaged or of another
     kind, and for a number of vectors other than in its first line. Of vectors that are not kept,
     only the count of numbers is looked at.
@@ -131,17 +131,19 @@ def read_pretrained_embeddings(
 def _wanted(words: Vocabulary | _dynet.Dict | Iterable[str] | None) -> Container[str] | None:
     if words is None:
         return None
+    listed = _listed("read_pretrained_embeddings", words)
+    return {*listed, *(word.lower() for word in listed)}
+
+
+def _listed(call: str, words: Vocabulary | _dynet.Dict | Iterable[str]) -> list[str]:
+    """TypeError, which names the call, for other objects than words."""
     if isinstance(words, str):
-        raise _dynet.TypeError(
-            f"read_pretrained_embeddings: words is the text {words!r}; want a list of words"
-        )
+        raise _dynet.TypeError(f"{call}: words is the text {words!r}; want a list of words")
     listed = words.get_words() if isinstance(words, _dynet.Dict) else list(words)
     for i, word in enumerate(listed):
         if not isinstance(word, str):
-            raise _dynet.TypeError(
-                f"read_pretrained_embeddings: words[{i}] is {word!r}; want a text"
-            )
-    return {*listed, *(word.lower() for word in listed)}
+            raise _dynet.TypeError(f"{call}: words[{i}] is {word!r}; want a text")
+    return listed
 
 
 def _opened(name: str) -> BinaryIO:
@@ -149,15 +151,13 @@ def _opened(name: str) -> BinaryIO:
         file = open(name, "rb")  # noqa: SIM115
     except OSError as e:
         raise _dynet.IoError(f"{name}: cannot be opened: {e.strerror}") from None
-    head = file.read(32)
-    file.seek(0)
-    for begin, kind in FOREIGN:
-        if head.startswith(begin):
-            file.close()
-            raise _dynet.IoError(f"{name}: it is {kind}")
-    if head.startswith(b"\x1f\x8b"):
+    if not file.seekable():
+        file.close()
+        raise _dynet.IoError(f"{name}: it is a pipe, which cannot be read twice; want a file")
+    if file.read(2) == b"\x1f\x8b":
         file.close()
         return gzip.open(name, "rb")  # type: ignore[return-value]
+    file.seek(0)
     return file
 
 
@@ -170,6 +170,8 @@ def _entries(file: BinaryIO, name: str) -> Iterator[Entry]:
         file.seek(start)
         if begin and _is_binary(begin, counts[1]):
             return _binary(file, name, *counts)
+    elif what := _dynet._foreign_file(first + file.read(FOREIGN_BYTES)):
+        raise _dynet.IoError(f"{name}: {what}")
     file.seek(0)
     return _text(file, name, counts)
 
