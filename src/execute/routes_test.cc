@@ -15,7 +15,6 @@
 #include "dynet/ops/input.h"
 #include "dynet/ops/linear.h"
 #include "dynet/ops/reduce.h"
-#include "dynet/ops/shape.h"
 
 #include "execute/executor.h"
 
