@@ -461,6 +461,31 @@ TEST_P(Allocation, MixedGraph) {
       trainer);
 }
 
+/// Gradients to which many nodes add: of a parameter, and of rows of two tables.
+TEST_P(Allocation, LongGradients) {
+  ParameterCollection model;
+  LookupParameter words = model.add_lookup_parameters(9, {4});
+  LookupParameter tags = model.add_lookup_parameters(9, {4});
+  Parameter bias = model.add_parameters({4});
+  AdamTrainer trainer(model);
+  std::vector<unsigned> rows;
+  for (unsigned i = 0; i < 150; ++i) {
+    rows.push_back(i % 2);
+  }
+  std::vector<Expression> terms;
+  terms.reserve(300);
+  expect_none(
+      [&](ComputationGraph& cg) {
+        terms.assign(1, sum_batches(lookup(cg, words, rows) + lookup(cg, tags, rows)));
+        const Expression b = parameter(cg, bias);
+        for (unsigned i = 0; i < 100; ++i) {
+          terms.push_back(tanh(lookup(cg, tags, 5U) + b));
+        }
+        cg.backward(sum_elems(sum(terms)));
+      },
+      trainer);
+}
+
 /// The table of live graphs forgets the places where graphs were.
 TEST(Graphs, AtEverNewPlacesTakeNoMemory) {
   struct alignas(ComputationGraph) Room {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <vector>
 
 #include "dynet/expr.h"
+#include "dynet/lstm.h"
 
 namespace dynet {
 namespace {
@@ -55,6 +57,27 @@ TEST(Stale, OperationOnAnExpressionOfADestroyedGraph) {
   EXPECT_THROW(sum({x, e}), errors::StaleExpression);
   EXPECT_EQ(other.nodes.size(), 1U);
   EXPECT_EQ(as_scalar((x + 1.0F).value()), 2.0F);
+}
+
+/// Calls that can be repeated note how many numbers a graph has drawn: no graph, nothing to note.
+TEST(Stale, RandomNodesOnExpressionsOfADestroyedGraph) {
+  Expression x;
+  Expression w;
+  {
+    ComputationGraph cg;
+    x = input(cg, {3}, std::vector<float>(3, 0.5F));
+    w = input(cg, {12, 3}, std::vector<float>(36, 0.5F));
+  }
+  EXPECT_THROW(vanilla_lstm_gates(x, x, w, w, x, 0.5F), errors::StaleExpression);
+  EXPECT_THROW(vanilla_lstm_gates(x, x, Expression(), w, x, 0.5F), errors::StaleExpression);
+  EXPECT_THROW(sample_categorical(x), errors::StaleExpression);
+  ParameterCollection model;
+  VanillaLSTMBuilder lstm(1, 3, 4, model);
+  ComputationGraph cg;
+  lstm.new_graph(cg);
+  lstm.start_new_sequence();
+  EXPECT_THROW(lstm.transduce({x}), errors::StaleExpression);
+  EXPECT_THROW(lstm.transduce({Expression()}), errors::StaleExpression);
 }
 
 TEST(Stale, ClearedGraphWithANewNodeInTheSamePlace) {

@@ -214,7 +214,7 @@ Expression vanilla_lstm_gates(const Expression& x_t, const Expression& h_tm1, co
   if (weightnoise_std == 0.0F) {
     return lstm_gates(affine_transform({b, wx, x_t, wh, h_tm1}, where), 1.0F, where);
   }
-  detail::RepeatableDraws draws(wx.is_stale() ? nullptr : wx.pg);
+  detail::RepeatableDraws draws(wx.pg);
   const Expression noisy_wx = noise(wx, weightnoise_std, where);
   const Expression noisy_wh = noise(wh, weightnoise_std, where);
   const Expression gates =

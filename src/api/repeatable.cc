@@ -9,8 +9,10 @@ namespace {
 thread_local ComputationGraph* under_way = nullptr;
 }  // namespace
 
+/// A graph that is gone draws nothing: the call will fail with an error about its arguments.
 RepeatableDraws::RepeatableDraws(ComputationGraph* graph)
-    : graph_(graph == under_way ? nullptr : graph), outer_(under_way) {
+    : graph_(graph == nullptr || graph == under_way || !api::is_live(graph) ? nullptr : graph),
+      outer_(under_way) {
   if (graph_ != nullptr) {
     draws_ = graph_->state().graph.draws();
     evaluation_ = graph_->state().executor.evaluation();

@@ -251,7 +251,7 @@ void CompactVanillaLSTMBuilder::start_new_sequence_impl(const std::vector<Expres
     undrawn_noise_ = weightnoise_std;
     return;
   }
-  detail::RepeatableDraws draws(layers == 0 ? nullptr : param_vars[0][0].pg);
+  detail::RepeatableDraws draws(layers == 0 ? nullptr : &builders::graph_of(name(), param_vars));
   draw_noise(weightnoise_std);
   StandardLSTMBuilder::start_new_sequence_impl(h_0);
   draws.keep();
@@ -262,7 +262,7 @@ void CompactVanillaLSTMBuilder::start_new_sequence_impl(const std::vector<Expres
 void CompactVanillaLSTMBuilder::begin_steps(const Expression& x) {
   StandardLSTMBuilder::begin_steps(x);
   if (undrawn_noise_ != 0.0F && layers != 0 && !Evaluating::is_on()) {
-    detail::RepeatableDraws draws(param_vars[0][0].pg);
+    detail::RepeatableDraws draws(&builders::graph_of(name(), param_vars));
     draw_noise(undrawn_noise_);
     draws.keep();
     use_drawn_noise();

@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
+#include <string>
 #include <type_traits>
+
+#include "dynet/evaluating.h"
+#include "dynet/except.h"
 
 #include "recurrent_oracle.h"
 #include "testing/errors.h"
@@ -291,6 +296,30 @@ TEST(CompactLstm, NoiseOnTheMatricesOncePerSequence) {
   lstm.start_new_sequence();
   cg.backward(squared_norm(lstm.add_input(x)));
   EXPECT_TRUE(lstm.params[0][0].p->has_grad());
+}
+
+TEST(CompactLstm, NoiseIsDrawnInNoGraphThatIsGone) {
+  ParameterCollection model;
+  CompactVanillaLSTMBuilder lstm(1, 3, 4, model);
+  lstm.set_weightnoise(0.1F);
+  const auto expect_gone = [](const auto& call) {
+    try {
+      call();
+      ADD_FAILURE() << "no error";
+    } catch (const errors::StaleExpression& e) {
+      EXPECT_NE(std::string(e.what()).find("call new_graph first"), std::string::npos) << e.what();
+    }
+  };
+  lstm.new_graph(*std::make_unique<ComputationGraph>());
+  expect_gone([&] { lstm.start_new_sequence(); });
+  {
+    ComputationGraph cg;
+    const Evaluating no_noise;
+    lstm.new_graph(cg);
+    lstm.start_new_sequence();
+  }
+  ComputationGraph other;
+  expect_gone([&] { lstm.add_input(zeros(other, {3})); });
 }
 
 TEST(FastLstm, NothingIsComputedWithItsPeepholes) {

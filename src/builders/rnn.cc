@@ -112,7 +112,7 @@ std::vector<Expression> RNNBuilder::transduce(const RNNPointer& prev,
   detail::with_typed_allocation([&] { outputs.reserve(xs.size()); });
   user_where = where;
   begin_steps(xs[0]);
-  detail::RepeatableDraws draws(xs[0].is_stale() ? nullptr : xs[0].pg);
+  detail::RepeatableDraws draws(xs[0].pg);
   const RNNPointer before = cur;
   const std::size_t count = steps_.size();
   try {

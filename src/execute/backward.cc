@@ -82,7 +82,7 @@ void Backward::walk(NodeId root, bool full, Pass pass) {
     }
   });
   for (const NodeId weight : products_.weights()) {  // rows of tables
-    if (products_done(context_.graph, weight) != Route::Done::kAtDelivery) {
+    if (products_done(context_.graph, weight) != ProductsDone::kAtDelivery) {
       finish_products(weight);
     }
   }

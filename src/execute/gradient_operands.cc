@@ -91,7 +91,7 @@ ext::Operand GradientOperands::of_weight(NodeId n) {
     return {.dim = dim};
   }
   const NodeId t = gradients_.owner(n);
-  const bool is_computed = products_done(context_.graph, n) != Route::Done::kAtDelivery;
+  const bool is_computed = products_done(context_.graph, n) != ProductsDone::kAtDelivery;
   auto* block = arena_.array<ext::Block>(1);
   *block = {gradients_.ensure(t), 1, !gradients_.is_written(t)};
   return {.dim = dim,

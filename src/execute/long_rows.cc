@@ -34,8 +34,8 @@ void LongRows::begin() {
   reads_ = 0;
   most_ = 0;
   buckets_.clear();
+  first_.clear();
   sums_.clear();
-  place_.clear();
 }
 
 std::uint64_t LongRows::key(NodeId lookup, unsigned row) const {
@@ -49,8 +49,8 @@ void LongRows::count(NodeId lookup, std::span<const unsigned> rows) {
     shift_ = 64 - std::countr_zero(size);
     buckets_.assign(size, 0);
   }
-  // The loop of bucket(), with all that is the same for all rows in registers: programs that do
-  // little but look up rows notice each instruction.
+  // bucket(), with all that is the same for all rows in registers: programs that do little but look
+  // up rows notice each instruction.
   const std::uint64_t first = key(lookup, 0);
   const int shift = shift_;
   std::uint32_t* const buckets = buckets_.data();
@@ -65,36 +65,42 @@ void LongRows::prepare(NodeId lookup, std::span<const unsigned> rows) {
   if (most_ <= kMostAdded) {
     return;
   }
+  if (first_.empty()) {
+    first_.assign(buckets_.size(), 0);
+  }
   const Context& context = gradients_.context();
   for (const unsigned row : rows) {
-    const std::uint64_t k = key(lookup, row);
-    const std::uint32_t reads = bucket(k);
-    if (reads <= kMostAdded || place_.contains(k)) {
+    const std::uint64_t b = bucket(key(lookup, row));
+    if (buckets_[b] <= kMostAdded || find(lookup, row) != nullptr) {
       continue;
     }
     Sums sums;
     sums.lookup_ = lookup;
     sums.row_ = row;
+    sums.next_ = first_[b];
     sums.kernels_ = &context.kernels(lookup);
     sums.elements_ = context.graph.example_size(lookup);
-    for (std::uint64_t most = 1; most < reads && sums.used_ < Sums::kLevels; most *= kMostAdded) {
+    for (std::uint64_t most = 1; most < buckets_[b] && sums.used_ < Sums::kLevels;
+         most *= kMostAdded) {
       sums.data_[sums.used_++] =
           static_cast<std::byte*>(gradients_.pools()
                                       .of(context.memory(lookup))
                                       .allocate(context.graph.example_bytes(lookup)));
     }
-    place_.emplace(k, static_cast<std::uint32_t>(sums_.size()));
     sums_.push_back(sums);
+    first_[b] = static_cast<std::uint32_t>(sums_.size());
   }
 }
 
 LongRows::Sums* LongRows::find(NodeId lookup, unsigned row) {
   const std::uint64_t k = key(lookup, row);
-  if (bucket(k) <= kMostAdded) {
-    return nullptr;
+  for (std::uint32_t at = first_[bucket(k)]; at != 0; at = sums_[at - 1].next_) {
+    Sums& sums = sums_[at - 1];
+    if (key(sums.lookup_, sums.row_) == k) {
+      return &sums;
+    }
   }
-  const auto found = place_.find(k);
-  return found == place_.end() ? nullptr : &sums_[found->second];
+  return nullptr;
 }
 
 }  // namespace dynet::execute

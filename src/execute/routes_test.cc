@@ -1,9 +1,10 @@
-// The routes of gradients in small graphs, as text: "v3 parameter: products at delivery, storage".
+// The routes that gradients took in small graphs, as text: "v3: products at delivery, storage".
 
 #include "execute/routes.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,7 +15,6 @@
 #include "dynet/ops/input.h"
 #include "dynet/ops/linear.h"
 #include "dynet/ops/reduce.h"
-#include "dynet/ops/shape.h"
 
 #include "execute/executor.h"
 
@@ -51,22 +51,29 @@ struct RoutesTest : ::testing::Test {
   }
   NodeId loss(NodeId of) { return add(ops::SumElems{}, {of}); }
 
-  static std::string text(const Route& r) {
-    constexpr const char* kThrough[] = {"nothing", "memory", "products"};
-    constexpr const char* kDone[] = {"", " at node", " at end", " at delivery"};
+  /// The way that the gradient of a node took in the last pass.
+  std::string route(NodeId n) const {
+    constexpr const char* kDone[] = {" at node", " at end", " at delivery"};
     constexpr const char* kEnd[] = {"", "", ", storage", ", rows"};
-    return "v" + std::to_string(r.node) +
-           (r.to == r.node ? std::string() : " in v" + std::to_string(r.to)) + ": " +
-           kThrough[static_cast<int>(r.through)] + kDone[static_cast<int>(r.done)] +
-           kEnd[static_cast<int>(r.end)];
+    const NodeId to = executor.gradients().owner(n);
+    std::string text = "v" + std::to_string(n);
+    text += to == n ? ": " : " in v" + std::to_string(to) + ": ";
+    const std::vector<NodeId>& weights = executor.products().weights();
+    if (!executor.gradients().needs(n)) {
+      text += "nothing";
+    } else if (std::find(weights.begin(), weights.end(), to) == weights.end()) {
+      text += "memory";
+    } else {
+      text += std::string("products") + kDone[static_cast<int>(products_done(graph, n))];
+    }
+    return text + kEnd[static_cast<int>(graph[n].record().gradient_goes_to)];
   }
   /// The routes of a pass from `root`, of all nodes that it depends on, last one first.
   Lines routes_from(NodeId root) {
     executor.backward(root, false);
     Lines lines;
-    for (const Route& r :
-         routes(graph, executor.history(), executor.path().found(), executor.gradients())) {
-      lines.push_back(text(r));
+    for (const NodeId n : executor.path().found()) {
+      lines.push_back(route(n));
     }
     return lines;
   }

@@ -58,6 +58,7 @@ class Backward {
 
   [[nodiscard]] Gradients& gradients() { return gradients_; }
   [[nodiscard]] const Gradients& gradients() const { return gradients_; }
+  [[nodiscard]] const Products& products() const { return products_; }
   [[nodiscard]] const Path& path() const { return path_; }
   /// Forward copies between devices with the same buffers.
   [[nodiscard]] DeviceCopies& copies() { return copies_; }

@@ -151,6 +151,7 @@ class Executor {
   [[nodiscard]] const History& history() const { return history_; }
   [[nodiscard]] const Values& values() const { return values_; }
   [[nodiscard]] const Gradients& gradients() const { return backward_.gradients(); }
+  [[nodiscard]] const Products& products() const { return backward_.products(); }
   /// Whether the gradients are of a pass over the graph as it is.
   [[nodiscard]] bool has_gradients() const { return backward_.has_gradients(); }
   [[nodiscard]] const Wanted& wanted() const { return wanted_; }

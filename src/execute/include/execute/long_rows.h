@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "execute/gradients.h"
@@ -42,6 +41,7 @@ class LongRows {
 
     NodeId lookup_ = 0;  ///< one of those that read the row
     unsigned row_ = 0;
+    std::uint32_t next_ = 0;  ///< another row of the bucket in LongRows::sums_, plus one; 0: none
     const ext::Kernels* kernels_ = nullptr;
     std::int64_t elements_ = 0;
     std::size_t used_ = 0;  ///< levels
@@ -78,7 +78,7 @@ class LongRows {
  private:
   [[nodiscard]] std::uint64_t key(NodeId lookup, unsigned row) const;
   [[nodiscard]] static std::uint64_t hash(std::uint64_t key) { return key * 0x9E3779B97F4A7C15ULL; }
-  [[nodiscard]] std::uint32_t& bucket(std::uint64_t key) { return buckets_[hash(key) >> shift_]; }
+  [[nodiscard]] std::uint64_t bucket(std::uint64_t key) const { return hash(key) >> shift_; }
 
   Gradients& gradients_;
   std::size_t reads_ = 0;
@@ -86,7 +86,7 @@ class LongRows {
   std::uint32_t most_ = 0;              ///< reads in a bucket
   std::vector<std::uint32_t> buckets_;  ///< reads; empty: none were counted
   std::vector<Sums> sums_;
-  std::unordered_map<std::uint64_t, std::uint32_t> place_;  ///< by key, among sums_
+  std::vector<std::uint32_t> first_;  ///< by bucket: a row in sums_, plus one; 0: none
 };
 
 }  // namespace dynet::execute

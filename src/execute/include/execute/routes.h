@@ -1,6 +1,6 @@
 #pragma once
 
-// The ways of gradients in a backward pass, as data.
+// The ways of gradients in a backward pass, and the two questions that choose among them.
 //
 //   gradient of                      is written                          and goes
 //   a node                           to memory of its own, in the        nowhere
@@ -19,47 +19,22 @@
 // one product over two columns adds to the gradient in u's storage.
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
-#include "execute/gradients.h"
 #include "execute/segment.h"
 
 namespace dynet::execute {
 
-/// The way of the gradient of one node. Plain data.
-struct Route {
-  /// Who computes the gradient.
-  enum class Through : std::uint8_t {
-    kNothing,   ///< nobody: it is not wanted
-    kMemory,    ///< calls, which store it, or add to it
-    kProducts,  ///< one product, of operands that calls left; other calls add to memory
-  };
-  /// When the product is done.
-  enum class Done : std::uint8_t {
-    kByCalls,     ///< there is none
-    kAtNode,      ///< when the pass comes to the node
-    kAtEnd,       ///< at the end of the pass
-    kAtDelivery,  ///< when the gradient is added to the storage
-  };
-  NodeId node;
-  NodeId to;  ///< in whose memory the gradient lies
-  Through through;
-  Done done;
-  ext::GradientTo end;  ///< where it goes after the pass
+/// When the products that calls leave for a gradient are done.
+enum class ProductsDone : std::uint8_t {
+  kAtNode,      ///< when the pass comes to the node
+  kAtEnd,       ///< at the end of the pass
+  kAtDelivery,  ///< when the gradient is added to the storage
 };
-
-/// When the products that calls leave for the gradient of `n` are done.
-[[nodiscard]] Route::Done products_done(const graph::Graph& graph, NodeId n);
+[[nodiscard]] ProductsDone products_done(const graph::Graph& graph, NodeId n);
 
 /// Whether the call of a segment may leave products for the gradient of an operand: a parameter
 /// that all members share, or a matrix that all members multiply with.
 [[nodiscard]] bool leaves_products(const graph::Graph& graph, const SegmentView& segment,
                                    const Argument& argument);
-
-/// The routes of `nodes`, nodes on the path of the pass that `gradients` knows, for a history of
-/// these groups.
-[[nodiscard]] std::vector<Route> routes(const graph::Graph& graph, const History& history,
-                                        std::span<const NodeId> nodes, const Gradients& gradients);
 
 }  // namespace dynet::execute
