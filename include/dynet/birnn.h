@@ -138,8 +138,7 @@ class BiRNNBuilder {
   /// Begins a sequence in both directions. After a failure no drawn mask is kept.
   template <class F>
   static auto attempt(const std::vector<Expression>& xs, F read) {
-    const bool has_graph = !xs.empty() && !xs[0].is_stale();
-    detail::RepeatableDraws draws(has_graph ? xs[0].pg : nullptr);
+    detail::RepeatableDraws draws(xs.empty() ? nullptr : xs[0].pg);
     auto result = detail::with_typed_allocation(read);
     draws.keep();
     return result;
