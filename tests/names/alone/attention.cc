@@ -28,7 +28,9 @@ struct Error {
 
 struct Schedule {
   float start;
-  [[nodiscard]] float at(unsigned epoch) const { return start / (1.0F + 0.02F * static_cast<float>(epoch)); }
+  [[nodiscard]] float at(unsigned epoch) const {
+    return start / (1.0F + 0.02F * static_cast<float>(epoch));
+  }
 };
 
 Expression softplus(Expression x) {
