@@ -276,7 +276,7 @@ def _of_gru(
 ) -> list[Piece]:
     """PyTorch's gates are r, z, n, and its z is the share of the old state that is kept, here the
     share that is replaced: the numbers of z change their sign. The second bias of n stays apart."""
-    if not spec[3]:
+    if len(spec) == 3:  # reset_after stands in the spec only where it is set
         raise Unfit(f"a {type(builder).__name__} has no layer in PyTorch: {_RESET_BEFORE}")
     pieces = []
     for i, parts in enumerate(layers):
