@@ -16,6 +16,7 @@ set(DYNET_FAR_LEFT_OUT
   cross_bytes_per_node_test     # measures the process; the far device is part of it
   cross_devices_test       # names its devices, the far ones among them
   cross_device_graphs_test # likewise
+  cross_gpus_test          # likewise
   rows_on_simd_test        # calls loops, or the CPU's kernels, by hand: no device is asked
   rules_on_simd_test       # likewise
   shared_memory_test       # memory of the host

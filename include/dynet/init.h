@@ -26,14 +26,14 @@ struct DynetParams {
   int autobatch = 1;               ///< 0: graphs run their nodes one by one
   int profiling = 0;               ///< 1 or 2: a table is printed when the process ends
   bool shared_parameters = false;  ///< for worker processes (workers.h), on the host
-  bool ngpus_requested = false;    ///< these ask for GPUs: not in this library, a ValueError
-  int requested_gpus = -1;
-  std::vector<int> gpu_mask;
-  bool ids_requested = false;  ///< `--dynet-devices` was given
-  bool cpu_requested = false;  ///< and named the CPU, which always exists
+  bool ngpus_requested = false;    ///< `--dynet-gpus` was given
+  int requested_gpus = -1;         ///< so many GPUs, with the most free memory
+  std::vector<int> gpu_mask;       ///< GPUs by number: 1 at place 2 asks for GPU:2
+  bool ids_requested = false;      ///< `--dynet-devices` was given
+  bool cpu_requested = false;      ///< and named the CPU, which always exists
   // Ours.
   unsigned mem_cap = 0;               ///< MiB of graph memory; beyond: out_of_memory. 0: no cap
-  std::string device = "CPU";         ///< the default device: "CPU" or "CPU:double"
+  std::string device = "CPU";         ///< the default device: "CPU", "CPU:double" or "GPU:1"
   std::string lstm = "coupled";       ///< the class LSTMBuilder: "coupled" or "vanilla"
   std::string precision = "highest";  ///< of products of float matrices; no other yet
 };
@@ -44,7 +44,7 @@ struct DynetParams {
 /// malformed value. argc may be 0 and argv null.
 DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters = false);
 /// Applies `params`. A second call changes nothing (and says so to the log sink). ValueError for
-/// values that are not allowed; then nothing was changed.
+/// values that are not allowed, DeviceError for a missing GPU; then nothing was changed.
 void initialize(DynetParams& params);
 void initialize(int& argc, char**& argv, bool shared_parameters = false);
 /// Back to the state before initialize().

@@ -9,6 +9,7 @@
 #include "dynet/timing.h"
 
 #include "kernels/kernels.h"
+#include "params/gpus.h"
 #include "params/host_memory.h"
 
 namespace dynet {
@@ -74,7 +75,10 @@ Device* DeviceManager::get_global_device(const std::string& name) const {
   if (name == cpu_double().name) {
     return &cpu_double();
   }
-  throw errors::DeviceError("Invalid device name: " + name);
+  throw errors::DeviceError("Invalid device name: " + name +
+                            (params::gpu_number(name)
+                                 ? "; GPUs are asked for at the start, as --dynet-devices " + name
+                                 : ""));
 }
 DeviceManager* get_device_manager() {
   static auto* manager = new DeviceManager;  // never destroyed, as its devices

@@ -6,6 +6,7 @@
 
 #include "dynet/except.h"
 
+#include "params/gpus.h"
 #include "params/options.h"
 #include "params/random_streams.h"
 #include "params/settings.h"
@@ -99,17 +100,32 @@ void reset_rng(unsigned new_seed) {
 
 namespace {
 
+bool is_started() {
+  const std::lock_guard lock(init_mutex);
+  return is_initialized;
+}
+
+/// Makes the GPUs known, and returns the default device: a GPU, if there is one.
+Device* add_devices(const DynetParams& params, const std::vector<Device*>& gpus) {
+  DeviceManager& manager = *get_device_manager();
+  for (Device* gpu : gpus) {
+    manager.add(gpu);
+  }
+  return gpus.empty() || params::gpu_number(params.device)
+             ? manager.get_global_device(params.device)
+             : gpus.front();
+}
+
 /// False if the library is initialized already.
-bool set_up(DynetParams& params) {
+bool set_up(DynetParams& params, const std::vector<Device*>& gpus) {
   const std::lock_guard lock(init_mutex);
   if (is_initialized) {
     return false;
   }
-  params::check(params);
-  Device* device = get_device_manager()->get_global_device(params.device);
   while (params.random_seed == 0) {
     params.random_seed = std::random_device()();
   }
+  Device* device = add_devices(params, gpus);
   reset_rng(params.random_seed);
   default_device = device;
   default_weight_decay_lambda = params.weight_decay;
@@ -132,9 +148,14 @@ bool set_up(DynetParams& params) {
 void initialize(DynetParams& params) {
   // Without the lock: a sink is code of the program's, which may wait for another thread or call
   // this.
-  params::log(set_up(params)
-                  ? "random seed: " + std::to_string(params.random_seed)
-                  : "initialize: the library is initialized already; the call changes nothing");
+  if (!is_started()) {
+    params::check(params);
+    if (set_up(params, params::open_gpus(params::wanted_gpus(params)))) {
+      params::log("random seed: " + std::to_string(params.random_seed));
+      return;
+    }
+  }
+  params::log("initialize: the library is initialized already; the call changes nothing");
 }
 
 void initialize(int& argc, char**& argv, bool shared_parameters) {

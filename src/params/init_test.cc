@@ -150,8 +150,7 @@ TEST(Options, OtherNamesAreLeftForTheProgram) {
                                        "5",
                                        "-dynet-seed",
                                        "5",
-                                       "--dynet-gpu-ids",
-                                       "1"};
+                                       "--dynet-gpu"};
   std::string log;
   set_log_sink([&](const std::string& text) { log += text + '\n'; });
   Arguments a(words);
@@ -170,18 +169,76 @@ TEST(Options, OtherNamesAreLeftForTheProgram) {
   EXPECT_EQ(parsed({"--dynet-mem", "5", "--dynet_mem_cap=64"}).mem_cap, 64U);
 }
 
+std::string refused(const std::vector<std::string>& words) {
+  return testing::text_of_error<errors::ValueError>([&] { parsed(words); });
+}
+
+// tests/gpus_test.cc has a library of GPUs; here is none.
 TEST(Options, GpusAreRefusedWithTheReason) {
-  const std::string reason = "; want 0: this library has no CUDA";
-  for (const char* wanted : {"1", "-1", "x", "00"}) {
-    EXPECT_EQ(testing::text_of_error<errors::ValueError>([&] { parsed({"--dynet-gpus", wanted}); }),
-              std::string("--dynet-gpus: the value is '") + wanted + "'" + reason);
+  const std::string reason = ": this build of DyNet has no CUDA; install dynet-cuda13";
+  EXPECT_EQ(refused({"--dynet-gpus", "1"}), "--dynet-gpus 1" + reason);
+  EXPECT_EQ(refused({"--dynet-devices=CPU,GPU:3"}), "GPU:3" + reason);
+  for (const char* wanted : {"-1", "x", "1.5", "1,2"}) {
+    EXPECT_EQ(refused({"--dynet-gpus", wanted}),
+              std::string("--dynet-gpus: the value is '") + wanted + "'; want the number of GPUs");
   }
   Arguments a({"program", "--dynet-gpus=0", "x"});
-  extract_dynet_params(a.argc, a.argv);
+  EXPECT_EQ(extract_dynet_params(a.argc, a.argv).requested_gpus, 0);
   EXPECT_EQ(a.rest(), (std::vector<std::string>{"program", "x"}));
+  const Variable gpus("DYNET_GPUS", "some");
+  EXPECT_EQ(refused({}),
+            "DYNET_GPUS in the environment stands for --dynet-gpus: the value is 'some'; want the "
+            "number of GPUs");
+}
+
+TEST(Options, GpusAreAskedForInOneWay) {
+  const std::string both = "; want --dynet-devices or --dynet-gpus, not both";
+  EXPECT_EQ(refused({"--dynet-gpus=0", "--dynet-devices=CPU"}),
+            "--dynet-devices: the value is 'CPU'" + both);
+  EXPECT_EQ(refused({"--dynet-devices=CPU", "--dynet-gpus=1"}),
+            "--dynet-gpus: the value is '1'" + both);
+  EXPECT_EQ(refused({"--dynet-gpus=0", "--dynet-gpus=0"}),
+            "--dynet-gpus: the value is '0'; want the option once");
+  EXPECT_EQ(refused({"--dynet-devices=CPU", "--dynet-devices=CPU"}),
+            "--dynet-devices: the value is 'CPU'; want the option once");
+  // The command line goes before the environment, whichever option either has.
   const Variable gpus("DYNET_GPUS", "2");
-  EXPECT_EQ(testing::text_of_error<errors::ValueError>([] { parsed({}); }),
-            "DYNET_GPUS in the environment stands for --dynet-gpus: the value is '2'" + reason);
+  const DynetParams p = parsed({"--dynet-devices=CPU:double"});
+  EXPECT_EQ(p.requested_gpus, -1);
+  EXPECT_FALSE(p.ngpus_requested);
+  EXPECT_EQ(p.device, "CPU:double");
+}
+
+TEST(Options, NamesOfGpus) {
+  cleanup();
+  testing::add_far_devices();
+  const std::string list =
+      "; want a list of CPU, CPU:double, FAR:0, FAR:1, FAR:0:double and GPU:<number>";
+  for (const char* junk : {"GPU", "GPU:", "GPU:x", "GPU:-1", "GPU:1x", "GPU:01", "GPU: 1", "gpu:0",
+                           "CPU:0", "GPU:0,,GPU:1", "GPU:0 GPU:1"}) {
+    EXPECT_EQ(refused({"--dynet-devices", junk}),
+              std::string("--dynet-devices: the value is '") + junk + "'" + list);
+  }
+  EXPECT_EQ(refused({"--dynet-devices=GPU:1,CPU,GPU:1"}),
+            "--dynet-devices: the value is 'GPU:1,CPU,GPU:1'; want each device once");
+  for (const char* large : {"GPU:256", "GPU:4294967296", "GPU:99999999999999999999"}) {
+    EXPECT_EQ(
+        testing::text_of_error<errors::DeviceError>([&] { parsed({"--dynet-devices", large}); }),
+        std::string(large) + ": the number is too large; want one below 256");
+  }
+}
+
+TEST(Options, OptionsOfOtherReleasesHaveNoEffect) {
+  std::string log;
+  set_log_sink([&](const std::string& text) { log += text + '\n'; });
+  Arguments a({"program", "--dynet-gpu-ids", "0,1", "--dynet-dynamic-mem", "x",
+               "--dynet_dynamic_mem", "1", "y", "--dynet-dynamic-mem=0"});
+  const DynetParams p = extract_dynet_params(a.argc, a.argv);
+  set_log_sink(nullptr);
+  EXPECT_EQ(a.rest(), (std::vector<std::string>{"program", "x", "y"}));
+  EXPECT_TRUE(p.gpu_mask.empty());
+  EXPECT_EQ(p.device, "CPU");
+  EXPECT_EQ(log, "warning: --dynet-gpu-ids 0,1 has no effect; --dynet-devices names GPUs\n");
 }
 
 TEST(Options, MalformedValuesChangeNothing) {
@@ -318,18 +375,37 @@ TEST_F(InitTest, ParametersAreSharedWhereThatWasAsked) {
   EXPECT_THROW(parsed({"--dynet-shared-parameters=yes"}), errors::ValueError);
 }
 
-TEST_F(InitTest, WhatThisLibraryDoesNotDoIsAnError) {
-  DynetParams gpus;
-  gpus.requested_gpus = 1;
-  EXPECT_THROW(initialize(gpus), errors::ValueError);
-  DynetParams flag;
-  flag.ngpus_requested = true;
-  EXPECT_THROW(initialize(flag), errors::ValueError);
-  DynetParams mask;
-  mask.gpu_mask = {0, 1};
-  EXPECT_THROW(initialize(mask), errors::ValueError);
-  mask.gpu_mask = {0, 0};
-  EXPECT_NO_THROW(initialize(mask));
+TEST_F(InitTest, FieldsThatAskForGpus) {
+  const auto refused = [](const std::function<void(DynetParams&)>& change) {
+    DynetParams p;
+    change(p);
+    return testing::text_of_error<errors::ValueError>([&] { initialize(p); });
+  };
+  const std::string reason = ": this build of DyNet has no CUDA; install dynet-cuda13";
+  EXPECT_EQ(refused([](DynetParams& p) { p.requested_gpus = 1; }), "--dynet-gpus 1" + reason);
+  EXPECT_EQ(refused([](DynetParams& p) { p.gpu_mask = {0, 1}; }), "GPU:1" + reason);
+  EXPECT_EQ(refused([](DynetParams& p) { p.device = "GPU:7"; }), "GPU:7" + reason);
+  EXPECT_EQ(refused([](DynetParams& p) { p.ngpus_requested = true; }),
+            "ngpus_requested: requested_gpus is -1; want the number of GPUs");
+  EXPECT_EQ(refused([](DynetParams& p) { p.gpu_mask = {0, 2}; }),
+            "gpu_mask: entry 1 is 2; want 0 or 1");
+  EXPECT_EQ(refused([](DynetParams& p) { p.gpu_mask.resize(257); }),
+            "gpu_mask: there are 257 entries; want at most 256");
+  EXPECT_EQ(refused([](DynetParams& p) {
+              p.gpu_mask = {0, 1};
+              p.requested_gpus = 2;
+            }),
+            "requested_gpus is 2, and GPU:1 is asked for; want GPUs by count or by number");
+  EXPECT_EQ(refused([](DynetParams& p) {
+              p.gpu_mask = {1};
+              p.shared_parameters = true;
+            }),
+            "GPU:0: --dynet-shared-parameters is 1; want a CPU, because processes cannot share the "
+            "memory of a GPU");
+  DynetParams none;
+  none.gpu_mask = {0, 0};
+  none.requested_gpus = 0;
+  EXPECT_NO_THROW(initialize(none));
 }
 
 TEST_F(InitTest, ASeedOfZeroIsDrawnAndToldBack) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "dynet/except.h"
 #include "dynet/str-util.h"
 
+#include "params/gpus.h"
 #include "params/settings.h"
 #include "util/env.h"
 #include "util/number_text.h"
@@ -70,35 +73,75 @@ std::string joined(const std::vector<std::string>& names, const char* word) {
   for (std::size_t i = 1; i < names.size(); ++i) {
     text += (i + 1 == names.size() ? std::string(" ") + word + " " : ", ") + names[i];
   }
-  return text + " (this library has no CUDA)";
+  return text;
 }
 
-/// The default device is the first that is not the CPU.
-void read_devices(DynetParams& p, const std::string& text) {
-  if (p.ids_requested) {
-    bad("devices", text, "the option once");
+/// Only one option says which devices there are, and says so once.
+void require_first_choice(const DynetParams& p, const char* option, const std::string& text) {
+  if (p.ids_requested || p.ngpus_requested) {
+    const bool is_again = p.ids_requested == (std::strcmp(option, "devices") == 0);
+    bad(option, text, is_again ? "the option once" : "--dynet-devices or --dynet-gpus, not both");
   }
-  const std::vector<std::string> known = device_names();
+}
+
+/// Takes back all that options have said about devices.
+void forget_devices(DynetParams& p) {
+  const DynetParams none;
+  p.ids_requested = p.ngpus_requested = p.cpu_requested = false;
+  p.requested_gpus = none.requested_gpus;
+  p.gpu_mask.clear();
+  p.device = none.device;
+}
+
+/// The default device is the GPU of the lowest number, else the first that is not the CPU.
+void read_devices(DynetParams& p, const std::string& text) {
+  require_first_choice(p, "devices", text);
+  std::vector<std::string> known = device_names();
   std::vector<std::string> seen;
+  std::vector<int> mask;
   std::string device = "CPU";
   for (const std::string& name : split(text)) {
-    if (!is_one_of(known, name)) {
+    const std::optional<int> gpu = is_one_of(known, name) ? std::nullopt : params::gpu_number(name);
+    if (!gpu && !is_one_of(known, name)) {
+      known.emplace_back("GPU:<number>");
       bad("devices", text, "a list of " + joined(known, "and"));
     }
     if (is_one_of(seen, name)) {
       bad("devices", text, "each device once");
     }
     seen.push_back(name);
+    if (gpu) {
+      const auto place = static_cast<std::size_t>(*gpu);
+      mask.resize(std::max(mask.size(), place + 1));
+      mask[place] = 1;
+    }
     device = device == "CPU" ? name : device;
+  }
+  if (const auto first = std::find(mask.begin(), mask.end(), 1); first != mask.end()) {
+    device = params::gpu_name(static_cast<int>(first - mask.begin()));
   }
   p.ids_requested = true;
   p.cpu_requested = is_one_of(seen, "CPU");
+  p.gpu_mask = mask;
   p.device = device;
+}
+
+void read_gpus(DynetParams& p, const std::string& text) {
+  require_first_choice(p, "gpus", text);
+  const int count = parse<int>("gpus", text, "the number of GPUs");
+  if (count < 0) {
+    bad("gpus", text, "the number of GPUs");
+  }
+  p.ngpus_requested = true;
+  p.requested_gpus = count;
 }
 
 struct Option {
   params::OptionText text;
   void (*read)(DynetParams& p, const std::string& value);
+
+  [[nodiscard]] bool may_be_bare() const { return text.value[0] == '['; }
+  [[nodiscard]] bool chooses_devices() const { return read == read_devices || read == read_gpus; }
 };
 
 constexpr Option kOptions[] = {
@@ -135,16 +178,18 @@ constexpr Option kOptions[] = {
        p.profiling = parse<int>("profiling", v, "0, 1 or 2");
      }},
     {{"devices", "D",
-      "CPU, or CPU:double, a plain and slow device in double precision to check results, or a "
-      "device that the program added. Default CPU."},
+      "Devices, separated by commas: CPU; GPU:0, GPU:1 and so on; CPU:double, a plain and slow "
+      "device in double precision to check results; or a device that the program added. The GPU of "
+      "the lowest number is the default device, else the first device that is not CPU. Default "
+      "CPU."},
      read_devices},
-    {{"gpus", "N",
-      "How many GPUs to use. Default 0, and no other number: this library has no CUDA."},
+    {{"gpus", "N", "How many GPUs to use: the N with the most free memory. Default 0."}, read_gpus},
+    {{"gpu-ids", "N,N", "No effect: --dynet-devices names GPUs."},
      [](DynetParams& /*p*/, const std::string& v) {
-       if (v != "0") {
-         bad("gpus", v, "0: this library has no CUDA");
-       }
+       params::warn("--dynet-gpu-ids " + v + " has no effect; --dynet-devices names GPUs");
      }},
+    {{"dynamic-mem", "[N]", "No effect: memory grows on demand."},
+     [](DynetParams& /*p*/, const std::string& /*v*/) {}},
     {{"shared-parameters", "N",
       "1: parameters and the state of trainers lie in memory that processes share, as worker "
       "processes need it. Default 0."},
@@ -197,7 +242,6 @@ DynetParams from_environment() {
                                " in the environment stands for " + error.what());
     }
   }
-  p.ids_requested = false;
   return p;
 }
 
@@ -206,6 +250,7 @@ DynetParams from_environment() {
 DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters) {
   DynetParams p = from_environment();
   p.shared_parameters = p.shared_parameters || shared_parameters;
+  bool has_chosen = false;
   std::vector<char*> kept;
   for (int i = 0; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -215,12 +260,15 @@ DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters
       kept.push_back(argv[i]);
       continue;
     }
+    if (option->chooses_devices() && !has_chosen) {
+      forget_devices(p);  // of the environment
+      has_chosen = true;
+    }
     const bool has_next = i + 1 < argc && std::strncmp(argv[i + 1], "--", 2) != 0;
     if (length < argument.size()) {
       option->read(p, argument.substr(length + 1));
-    } else if (std::strcmp(option->text.name, "autobatch") == 0 &&
-               !(has_next && is_integer(argv[i + 1]))) {
-      p.autobatch = 1;  // bare
+    } else if (option->may_be_bare() && !(has_next && is_integer(argv[i + 1]))) {
+      option->read(p, "1");
     } else if (has_next) {
       option->read(p, argv[++i]);
     } else {
@@ -228,6 +276,7 @@ DynetParams extract_dynet_params(int& argc, char**& argv, bool shared_parameters
     }
   }
   params::check(p);
+  params::require_gpu_library(params::wanted_gpus(p));
   if (static_cast<int>(kept.size()) < argc) {
     std::copy(kept.begin(), kept.end(), argv);
     argc = static_cast<int>(kept.size());
@@ -280,13 +329,16 @@ void check(const DynetParams& p) {
     bad("lstm", p.lstm, "coupled or vanilla");
   }
   checked_precision(p.precision);
-  if (const std::vector<std::string> known = device_names(); !is_one_of(known, p.device)) {
+  const WantedGpus wanted = wanted_gpus(p);
+  std::vector<std::string> known = device_names();
+  std::transform(wanted.ids.begin(), wanted.ids.end(), std::back_inserter(known), gpu_name);
+  if (!is_one_of(known, p.device)) {
     bad("devices", p.device, joined(known, "or"));
   }
-  const bool wants_gpu =
-      std::any_of(p.gpu_mask.begin(), p.gpu_mask.end(), [](int n) { return n != 0; });
-  if (p.ngpus_requested || p.requested_gpus > 0 || wants_gpu) {
-    throw errors::ValueError("initialize: the parameters ask for a GPU; this library has no CUDA");
+  if (wanted.any() && p.shared_parameters) {
+    throw errors::ValueError(wanted.subject() +
+                             ": --dynet-shared-parameters is 1; want a CPU, because processes "
+                             "cannot share the memory of a GPU");
   }
 }
 

@@ -6,7 +6,7 @@
 namespace dynet::util {
 namespace {
 
-constexpr std::array<EnvVariable, 3> kVariables{{
+constexpr std::array<EnvVariable, 4> kVariables{{
     {"DYNET_SIMD",
      "Name of the best SIMD target to use (SSE4, AVX2, AVX3, ...), if the machine has a better "
      "one. A name that this machine does not have is ignored."},
@@ -16,6 +16,7 @@ constexpr std::array<EnvVariable, 3> kVariables{{
     {"DYNET_PARANOID",
      "Anything but 0: the executor verifies its own state after each value, checkpoint, backward "
      "and revert, and compares the results of nodes that ran together with each node alone. Slow."},
+    {"DYNET_GPU_LIBRARY", "Absolute path of the library of GPUs, in place of the installed one."},
 }};
 
 std::string_view read(const char* name) {
@@ -29,6 +30,8 @@ std::span<const EnvVariable> env_table() { return kVariables; }
 
 std::string simd_target() { return std::string(read("DYNET_SIMD")); }
 std::string_view trace_words() { return read("DYNET_TRACE"); }
+
+std::string gpu_library() { return std::string(read("DYNET_GPU_LIBRARY")); }
 
 std::string option_variable(std::string_view option) {
   std::string name = "DYNET_";

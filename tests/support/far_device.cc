@@ -224,6 +224,8 @@ void add_far_devices() {
   }
 }
 
+Device& far_device(std::size_t i) { return far_devices().at(i).device; }
+
 FarCounts far_counts(const Device& device) {
   const auto& memory = dynamic_cast<const FarMemory&>(*device.memory);
   return {memory.waits(), memory.copies_in()};

@@ -19,6 +19,8 @@ namespace dynet::testing {
 
 /// Makes FAR:0, FAR:1 and FAR:0:double known to the device manager, unless they are.
 void add_far_devices();
+/// One of the far devices, whether it is known to the manager or not: FAR:0, FAR:1, FAR:0:double.
+[[nodiscard]] Device& far_device(std::size_t i);
 /// The device that a test means by the name of a CPU device, "CPU" or "CPU:double". If the tests
 /// run on another device (DYNET_TEST_DEVICE), returns that device, or its form in double.
 [[nodiscard]] Device* test_device(const std::string& name);

@@ -28,6 +28,8 @@ struct EnvVariable {
 [[nodiscard]] std::string option_variable(std::string_view option);
 /// The variable's text; empty if it is not set.
 [[nodiscard]] std::string option_value(std::string_view option);
+/// The text of DYNET_GPU_LIBRARY: the path of the library of GPUs, or empty.
+[[nodiscard]] std::string gpu_library();
 /// DYNET_PARANOID is set, to anything but "0".
 [[nodiscard]] bool is_paranoid();
 
