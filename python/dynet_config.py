@@ -37,7 +37,9 @@ def set(
     the command line its name begins with ``--dynet-``.
 
     ``shared_parameters=1`` makes parameters that worker processes share (``dynet.WorkerPool``).
-    ``requested_gpus`` and ``gpu_mask`` ask for GPUs: a build for the CPU warns and goes on.
+    ``requested_gpus=2`` asks for the two GPUs with the most free memory, ``gpu_mask=[0, 1]`` for
+    GPU:1, and ``devices="GPU:1"`` too. Without a library of GPUs the first two are a warning, and
+    the program runs on the CPU; the last is an error.
     """
     config = {
         "mem": mem,
@@ -57,7 +59,7 @@ def set(
 
 
 def set_gpu(flag: bool = True) -> None:
-    """Asks for one GPU. A build for the CPU warns and goes on."""
+    """Asks for one GPU. Without a library of GPUs ``import dynet`` warns, and uses the CPU."""
     builtins.__dict__[_GPU] = flag
     if get() is None:
         set()

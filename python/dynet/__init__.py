@@ -21,7 +21,7 @@ from types import ModuleType as _ModuleType
 
 import dynet_config
 from _dynet import *
-from _dynet import DynetParams, _dress_functions
+from _dynet import DynetParams, _dress_functions, _gpu_library
 
 from ._bidirectional import BiRNNBuilder as BiRNNBuilder
 from ._bidirectional import StackedRNNState as StackedRNNState
@@ -125,7 +125,7 @@ globals().update(_of_torch)
 _add_attributes()
 
 __all__ = _Star()  # type: ignore[misc]
-HAVE_CUDA = False
+HAVE_CUDA = bool(_gpu_library())  # whether a library of GPUs is installed
 __version__ = "3.0.0"
 __gitversion__ = ""
 

@@ -1,5 +1,5 @@
-// Names of DyNet 2.1 that programs seldom use: inputs made by a graph, and settings of GPUs. (Names
-// that need no C++ are in dynet/_old_names.py.)
+// Names of DyNet 2.1 that programs seldom use: inputs made by a graph. (Names that need no C++ are
+// in dynet/_old_names.py.)
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -50,40 +50,8 @@ void bind_graph_inputs(nb::module_& m) {
           "elsewhere.");
 }
 
-/// As dynet_config asks for them: this build warns and computes on the CPU.
-void warn_of_gpus(bool wanted) {
-  if (wanted) {
-    nb::module_::import_("warnings")
-        .attr("warn")("DynetParams asks for a GPU; this build computes on the CPU only");
-  }
-}
-
-void bind_gpu_settings(nb::module_& m) {
-  auto c = nb::borrow<nb::class_<DynetParams>>(m.attr("DynetParams"));
-  c.def(
-       "set_requested_gpus",
-       [](DynetParams& /*params*/, int requested_gpus) { warn_of_gpus(requested_gpus > 0); },
-       nb::arg("requested_gpus"), "Asks for GPUs: a build for the CPU warns and goes on.")
-      .def(
-          "set_gpu_mask",
-          [](DynetParams& /*params*/, const std::vector<int>& gpu_mask) {
-            for (const int wanted : gpu_mask) {
-              if (wanted != 0 && wanted != 1) {
-                throw errors::ValueError("set_gpu_mask: the mask has " + std::to_string(wanted) +
-                                         "; want 0 or 1 for each GPU");
-              }
-            }
-            warn_of_gpus(std::count(gpu_mask.begin(), gpu_mask.end(), 1) > 0);
-          },
-          nb::arg("gpu_mask"),
-          "Asks for the GPUs with a 1: a build for the CPU warns and goes on.");
-}
-
 }  // namespace
 
-void bind_old_names(nb::module_& m) {
-  bind_graph_inputs(m);
-  bind_gpu_settings(m);
-}
+void bind_old_names(nb::module_& m) { bind_graph_inputs(m); }
 
 }  // namespace dynet::python

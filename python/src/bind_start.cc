@@ -4,7 +4,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -16,24 +15,12 @@
 
 #include "binding.h"
 #include "gil.h"
+#include "gpus.h"
+#include "start.h"
 #include "where.h"
 
 namespace dynet::python {
 namespace {
-
-/// Options of a list of arguments, which stays as it is.
-DynetParams params_from(const std::vector<std::string>& args, bool shared_parameters) {
-  std::vector<std::string> texts = args;
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) {
-    pointers.push_back(text.data());
-  }
-  pointers.push_back(nullptr);
-  int count = static_cast<int>(texts.size());
-  char** at = pointers.data();
-  return extract_dynet_params(count, at, shared_parameters);
-}
 
 std::vector<std::string> program_arguments() {
   std::vector<std::string> args;
@@ -74,27 +61,6 @@ void separate_random_numbers_of_forks() {
                               }));
 }
 
-/// "--dynet-devices" of "--dynet_devices=CPU".
-std::string option_of(const std::string& arg) {
-  std::string name = arg.substr(0, arg.find('='));
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
-}
-
-/// This build computes on the CPU.
-void check_devices(const std::vector<std::string>& args) {
-  for (std::size_t i = 1; i < args.size(); ++i) {
-    const std::string option = option_of(args[i]);
-    const bool names_gpu =
-        args[i].find("GPU") != std::string::npos &&
-        (option == "--dynet-devices" || option_of(args[i - 1]) == "--dynet-devices");
-    if (names_gpu || option == "--dynet-gpu" || option == "--dynet-gpus") {
-      throw errors::DeviceError("\"" + args[i] +
-                                "\" asks for a GPU; this build computes on the CPU only");
-    }
-  }
-}
-
 template <class T>
 void set_unless_default(T& to, const nb::dict& conf, const char* key, const T& otherwise) {
   if (!conf.contains(key) || conf[key].is_none()) {
@@ -126,18 +92,8 @@ void apply_config(DynetParams& params, const nb::dict& conf) {
   params.shared_parameters = params.shared_parameters || is_on(conf, "shared_params");
   set_unless_default(params.weight_decay, conf, "weight_decay", 0.0F);
   set_unless_default(params.lstm, conf, "lstm", std::string("coupled"));
-  set_unless_default(params.device, conf, "devices", std::string("CPU"));
   set_unless_default(params.precision, conf, "precision", std::string("highest"));
-  bool wants_gpu = is_on(conf, "requested_gpus");
-  if (conf.contains("gpu_mask") && !conf["gpu_mask"].is_none()) {
-    for (const nb::handle wanted : nb::iter(conf["gpu_mask"])) {
-      wants_gpu = wants_gpu || nb::cast<bool>(nb::bool_(wanted));
-    }
-  }
-  if (wants_gpu) {
-    nb::module_::import_("warnings")
-        .attr("warn")("dynet_config asks for a GPU; this build computes on the CPU only");
-  }
+  apply_devices(params, conf);
 }
 
 /// Warnings of the library go to Python's warnings, which show them and may raise them as errors.
@@ -181,9 +137,7 @@ void bind_params_class(nb::module_& m) {
       .def(
           "from_args",
           [](DynetParams& p, std::optional<bool> shared_parameters) {
-            const std::vector<std::string> args = program_arguments();
-            check_devices(args);
-            p = params_from(args, shared_parameters.value_or(false));
+            p = params_from(program_arguments(), shared_parameters.value_or(false));
           },
           arg("shared_parameters") = nb::none(),
           "Reads --dynet-* from sys.argv, which stays as it is.")
@@ -210,10 +164,8 @@ void bind_params_class(nb::module_& m) {
       .def(
           "set_cpu_mode",
           [](DynetParams& p) {
+            forget_devices(p);
             p.cpu_requested = true;
-            p.device = "CPU";
-            p.requested_gpus = -1;
-            p.gpu_mask.clear();
           },
           "Takes back the requests for another device.")
       .def("init", &start, "Starts the library.")
@@ -230,15 +182,33 @@ void bind_params_class(nb::module_& m) {
 
 }  // namespace
 
+DynetParams params_from(const std::vector<std::string>& args, bool shared_parameters) {
+  send_log_to_python();  // a warning about an option comes while options are read
+  std::vector<std::string> texts = args;
+  for (std::size_t i = 1; i < texts.size(); ++i) {
+    if (texts[i] == "--dynet-gpu" || texts[i] == "--dynet_gpu") {
+      texts[i] = "--dynet-gpus=1";
+    }
+  }
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (std::string& text : texts) {
+    pointers.push_back(text.data());
+  }
+  pointers.push_back(nullptr);
+  int count = static_cast<int>(texts.size());
+  char** at = pointers.data();
+  return extract_dynet_params(count, at, shared_parameters);
+}
+
 void bind_start(nb::module_& m) {
   using nb::arg;
   bind_params_class(m);
+  bind_gpus(m);
   m.def(
       "init",
       [](std::optional<bool> shared_parameters) {
-        const std::vector<std::string> args = program_arguments();
-        check_devices(args);
-        DynetParams params = params_from(args, shared_parameters.value_or(false));
+        DynetParams params = params_from(program_arguments(), shared_parameters.value_or(false));
         start(params);
       },
       arg("shared_parameters") = nb::none(),

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <typeinfo>
 
+#include "dynet/gpus.h"
 #include "dynet/workers.h"
 
 #include "binding.h"
@@ -116,10 +117,11 @@ void set_python_error(const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);
   } catch (const errors::Error& e) {
-    set_first_of<errors::ShapeError, errors::IndexError, errors::ValueError, TypeError,
-                 EmptyListError, errors::SizeError, errors::StateError, errors::DomainError,
-                 errors::GraphError, errors::StaleExpression, errors::UsageError,
-                 errors::DeviceError, errors::IoError, errors::NumericError, out_of_memory>(e);
+    set_first_of<errors::NoGpuLibrary, errors::ShapeError, errors::IndexError, errors::ValueError,
+                 TypeError, EmptyListError, errors::SizeError, errors::StateError,
+                 errors::DomainError, errors::GraphError, errors::StaleExpression,
+                 errors::UsageError, errors::DeviceError, cuda_exception, errors::IoError,
+                 errors::NumericError, out_of_memory>(e);
   } catch (const Refused&) {
     PyErr_SetString(refusal, "an argument does not fit");
   } catch (const std::bad_cast&) {  // nanobind's, from a binding that converts by hand
@@ -230,7 +232,8 @@ void bind_errors(nb::module_& m) {
   class_of<errors::UsageError> =
       make_class(m, "UsageError", "Another call that cannot be done.", runtime);
   class_of<errors::DeviceError> =
-      make_class(m, "DeviceError", "A device that does not exist or does not fit.", runtime);
+      make_class(m, "DeviceError", "A device that does not exist, fit or work.", runtime);
+  class_of<errors::NoGpuLibrary> = class_of<cuda_exception> = class_of<errors::DeviceError>;
   class_of<errors::IoError> =
       make_class(m, "IoError", "A file that cannot be read, written or understood.", runtime);
   class_of<errors::NumericError> =

@@ -13,6 +13,7 @@ DEVICE = os.environ.get("DYNET_TEST_DEVICE", "")
 # Files and tests that are not run there, with reasons.
 LEFT_OUT = {
     "test_start.py": "starts processes on the devices that their options name",
+    "test_gpus.py": "likewise",
     "test_workers.py": "parameters that processes share lie in memory of the host",
     "test_many_numbers_are_left_soon": "a device copies all numbers of a tensor at once",
     "test_one_parameter_for_two_tensors": "from_torch tells parameters apart by their host memory",
