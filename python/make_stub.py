@@ -167,6 +167,8 @@ def declared(node: ast.stmt) -> str:
                 ast.Expr(ast.Constant(...))
             ]
         return ast.unparse(node)
+    if isinstance(node, ast.AnnAssign):
+        return f"{ast.unparse(node.target)}: {ast.unparse(node.annotation)}"
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
         name = ast.unparse(node.targets[0])
         return "" if name == "TYPE_CHECKING" else f"{name}: {type(node.value.value).__name__}"

@@ -110,7 +110,7 @@ bool is_mapped(const std::string& name) {
 /// Two updates of a small network on the default device; its values after them.
 std::vector<float> trained() {
   ParameterCollection model;
-  Parameter w = model.add_parameters({2, 3}, ParameterInitConst(0.25F));
+  const Parameter w = model.add_parameters({2, 3}, ParameterInitConst(0.25F));
   SimpleSGDTrainer trainer(model, 0.5F);
   for (int i = 0; i < 2; ++i) {
     ComputationGraph cg;

@@ -125,7 +125,7 @@ globals().update(_of_torch)
 _add_attributes()
 
 __all__ = _Star()  # type: ignore[misc]
-HAVE_CUDA = bool(_gpu_library())  # whether a library of GPUs is installed
+HAVE_CUDA: bool = bool(_gpu_library())  # whether a library of GPUs is installed
 __version__ = "3.0.0"
 __gitversion__ = ""
 

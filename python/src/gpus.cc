@@ -43,7 +43,7 @@ bool has_any(const std::vector<int>& mask) {
 }
 
 template <class T>
-T value_or(const nb::dict& conf, const char* key, T otherwise) {
+T value_or(const nb::dict& conf, const char* key, const T& otherwise) {
   return conf.contains(key) && !conf[key].is_none() ? nb::cast<T>(conf[key]) : otherwise;
 }
 

@@ -311,6 +311,10 @@ def test_options_of_the_library_are_left_to_it():
     assert (options.model, options.file) == ("m", "f")
     options = _options.parse(["--dynet-autobatch", "tag", "m", "--dynet_autobatch", "0", "f"])
     assert (options.model, options.file) == ("m", "f")
+    options = _options.parse(
+        ["--dynet_gpu", "tag", "--dynet-dynamic-mem", "m", "--dynet-gpus=1", "f"]
+    )
+    assert (options.model, options.file) == ("m", "f")
 
 
 def test_python_dash_m(files, model):

@@ -1,4 +1,4 @@
-# Installs BUILD below SCRATCH, builds CONSUMER against what was installed, and runs its programs.
+# Installs BUILD below SCRATCH, builds CONSUMER against the installation, and runs its programs.
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
@@ -17,9 +17,23 @@ run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${SCRATCH}/build -G ${GENERATOR} -DCMAKE_
 run(${CMAKE_COMMAND} --build ${SCRATCH}/build)
 # Each source is a program. Some write files.
 file(GLOB sources ${CONSUMER}/*.cc)
+list(FILTER sources EXCLUDE REGEX "/gpus.cc$")  # see below
 foreach(source IN LISTS sources)
   get_filename_component(program ${source} NAME_WE)
   run(${CMAKE_COMMAND} -E chdir ${SCRATCH} ${SCRATCH}/build/${program})
 endforeach()
 # An installed program finds the installed library. A build with tests has its programs, too.
 run(${prefix}/bin/dynet-clusters --help)
+# A library of GPUs (GPUS) is found in two places: beside the library, and in the folder of a Python package.
+file(GLOB_RECURSE library ${prefix}/*/libdynet.so)
+get_filename_component(folder ${library} DIRECTORY)
+get_filename_component(above ${folder} DIRECTORY)
+if(NOT EXISTS ${folder}/libdynet_cuda.so)  # of a build with CUDA
+  run(${SCRATCH}/build/gpus)
+endif()
+foreach(place ${folder} ${above}/dynet_cuda13)
+  file(COPY_FILE ${GPUS} ${SCRATCH}/libdynet_cuda.so)
+  file(COPY ${SCRATCH}/libdynet_cuda.so DESTINATION ${place})
+  run(${SCRATCH}/build/gpus ${place}/libdynet_cuda.so)
+  file(REMOVE ${place}/libdynet_cuda.so)
+endforeach()

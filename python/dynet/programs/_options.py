@@ -119,16 +119,17 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def _without_the_library(arguments: list[str]) -> list[str]:
     """Without ``--dynet-mem=512`` and ``--dynet-mem 512``, which the library has read.
-    ``--dynet-autobatch`` has a value only if a number follows."""
+    ``--dynet-autobatch`` has a value only if a number follows, and ``--dynet-gpu`` has none."""
     own: list[str] = []
     waiting = ""  # the option of the library whose value may be next
     for one in arguments:
         name, equals, _ = one.replace("_", "-").partition("=")
         is_number = one.removeprefix("-").isdecimal()
         is_value = waiting and not one.startswith("--")
-        if waiting == "--dynet-autobatch":
+        if waiting in ("--dynet-autobatch", "--dynet-dynamic-mem"):
             is_value = is_number
-        waiting = name if name.startswith("--dynet-") and not equals else ""
+        is_open = name.startswith("--dynet-") and not equals and name != "--dynet-gpu"
+        waiting = name if is_open else ""
         if not name.startswith("--dynet-") and not is_value:
             own.append(one)
     return own
