@@ -175,6 +175,8 @@ void bind_params_class(nb::module_& m) {
                ", autobatch=" + std::to_string(p.autobatch) +
                ", profiling=" + std::to_string(p.profiling) +
                ", weight_decay=" + short_text(p.weight_decay) + ", device=" + p.device +
+               (p.requested_gpus > 0 ? ", requested_gpus=" + std::to_string(p.requested_gpus)
+                                     : "") +
                ", lstm=" + p.lstm +
                ", shared_parameters=" + (p.shared_parameters ? "True" : "False") + ")";
       });

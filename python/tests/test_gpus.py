@@ -130,6 +130,8 @@ print(*dy.available_devices())
         ("params.set_requested_gpus(2); params.set_requested_gpus(0)", "CPU"),
     ]:
         assert run(code.format(calls)) == expected + "\n"
+    shown = "import _dynet as dy; p = dy.DynetParams(); p.set_requested_gpus(2); print(p)"
+    assert "device=CPU, requested_gpus=2, lstm" in run(shown)
 
 
 @with_library

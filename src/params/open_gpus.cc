@@ -80,7 +80,8 @@ const cuda::DeviceTable* table_of(const std::string& path, const std::string& su
   }
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    throw errors::DeviceError(subject + ": the library of GPUs does not load: " + ::dlerror());
+    throw errors::DeviceError(subject + ": the library of GPUs does not load: " + ::dlerror() +
+                              "; want a library of release " DYNET_PLUGIN_RELEASE);
   }
   const auto find = reinterpret_cast<cuda::FindDevices>(::dlsym(library, cuda::kTableFunction));
   if (find == nullptr) {
