@@ -37,7 +37,7 @@ std::string on_machine(const std::string& machine, const std::function<std::stri
   const pid_t child = fork();
   if (child == 0) {
     setenv("DYNET_GPU_LIBRARY", DYNET_TEST_GPU_LIBRARY, 1);
-    setenv("DYNET_TEST_GPUS", machine.c_str(), 1);
+    setenv("DYNET_TEST_MACHINE", machine.c_str(), 1);
     cleanup();  // of the start by main(), and of the far devices
     std::string text;
     try {

@@ -25,7 +25,7 @@ def run(code: str, *args: str, machine: str | None = "two", ok: bool = True) -> 
     """Output of a program on a machine of gpu_library.cc, or its last lines of errors."""
     env = {**os.environ}
     if machine is not None:
-        env |= {"DYNET_GPU_LIBRARY": LIBRARY, "DYNET_TEST_GPUS": machine}
+        env |= {"DYNET_GPU_LIBRARY": LIBRARY, "DYNET_TEST_MACHINE": machine}
     result = subprocess.run(
         [sys.executable, "-c", code, *args], capture_output=True, text=True, timeout=60, env=env
     )

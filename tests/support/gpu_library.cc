@@ -1,9 +1,9 @@
 // A library of GPUs for tests: its devices have the memory and the kernels of the far devices. The
-// variable DYNET_TEST_GPUS names the machine that the library pretends to have.
+// variable DYNET_TEST_MACHINE names the machine that the library pretends to have.
 
+#include <cstdint>
 #include <cstdlib>
 #include <map>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -55,7 +55,7 @@ Machine machine_of(const std::string& name) {
 
 const std::string& machine_name() {
   static const std::string& name = *new std::string([] {
-    const char* const text = std::getenv("DYNET_TEST_GPUS");
+    const char* const text = std::getenv("DYNET_TEST_MACHINE");
     return text == nullptr ? "" : text;
   }());
   return name;
