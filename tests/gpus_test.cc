@@ -267,6 +267,8 @@ TEST(GpuErrors, NumbersOutOfRange) {
             "--dynet-gpus 3: there are 2 GPUs");
   EXPECT_EQ(on_machine("none", [] { return refused({"--dynet-devices=GPU:0"}); }),
             "GPU:0: there are 0 GPUs");
+  EXPECT_EQ(on_machine("no device", [] { return refused({"--dynet-gpus=1"}); }),
+            "--dynet-gpus 1: CUDA sees no GPU (cudaErrorNoDevice, code 100)");
 }
 
 TEST(GpuErrors, ADeviceThatDoesNotStart) {

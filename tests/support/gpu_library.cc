@@ -47,6 +47,7 @@ Machine machine_of(const std::string& name) {
       {"stub driver", {{}, dynet::cuda::reason_of(34, "cudaErrorStubLibrary", 0, kRuntime)}},
       {"old driver",
        {{}, dynet::cuda::reason_of(35, "cudaErrorInsufficientDriver", 12020, kRuntime)}},
+      {"no device", {{}, dynet::cuda::reason_of(100, "cudaErrorNoDevice", kRuntime, kRuntime)}},
       {"broken", {{}, dynet::cuda::reason_of(999, "cudaErrorUnknown", 13000, kRuntime)}},
   };
   const auto found = others.find(name);

@@ -6,9 +6,10 @@
 
 namespace dynet::cuda {
 
-/// Codes of the runtime that a machine without a usable driver gives.
+/// Codes of the runtime's first error on a machine without a driver or a GPU.
 inline constexpr int kStubLibrary = 34;
 inline constexpr int kInsufficientDriver = 35;
+inline constexpr int kNoDevice = 100;
 
 /// "12.2" for 12020, as the runtime counts.
 inline std::string version_text(int version) {
@@ -26,6 +27,9 @@ inline std::string reason_of(int code, const std::string& name, int driver, int 
   if (code == kInsufficientDriver) {
     return "the NVIDIA driver is too old (" + both + "): it supports CUDA " + version_text(driver) +
            "; want CUDA " + version_text(runtime) + " or later";
+  }
+  if (code == kNoDevice) {
+    return "CUDA sees no GPU (" + both + ")";
   }
   return "CUDA does not start (" + both + ")";
 }
