@@ -499,15 +499,19 @@ def test_answers_have_no_dropout(files, parser):
     assert len(losses) == 3
 
 
-def test_a_parser_wants_heads(files, tmp_path, capsys):
-    bad = (files / "train.conllu").read_text().replace("\t0\tdep", "\t_\tdep", 1)
+@pytest.mark.parametrize(
+    "head, message",
+    [
+        ("_", r"word 3 \('\w+'\) has no head; want a number"),
+        ("2", "depends on itself, by its head"),
+    ],
+)
+def test_a_parser_wants_trees(files, tmp_path, capsys, head, message):
+    bad = (files / "train.conllu").read_text().replace("\t0\tdep", f"\t{head}\tdep", 1)
     (tmp_path / "bad.conllu").write_text(bad)
     command = ["train", "parser", f"--train={tmp_path / 'bad.conllu'}"]
     assert main([*command, f"--output={tmp_path / 'm'}"]) == 2
-    errors = capsys.readouterr().err
-    assert re.search(
-        r"bad\.conllu: sentence 1: word 3 \('\w+'\) has no head; want a number", errors
-    )
+    assert re.search(r"bad\.conllu: sentence 1: .*" + message, capsys.readouterr().err)
     assert not (tmp_path / "m.safetensors").exists()
 
 

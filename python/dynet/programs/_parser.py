@@ -12,6 +12,7 @@ from itertools import chain
 import _dynet
 
 from dynet import BiRNNBuilder
+from dynet.metrics._conllu import no_tree
 from dynet.text import Vocabulary, with_columns
 
 from ._reader import Example
@@ -98,15 +99,12 @@ class Parser(Tagger):
 
     @classmethod
     def read(cls, file: str) -> list[ConlluSentence]:
-        """All sentences. IoError for a word without a head."""
+        """All sentences. IoError for heads that are no tree."""
         sentences = super().read(file)
         for number, sentence in enumerate(sentences, 1):
-            for word in sentence.words:
-                if word.head is None:
-                    raise _dynet.IoError(
-                        f"{file}: sentence {number}: word {word.id} ({word.form!r}) has no head; "
-                        "want a number, or 0"
-                    )
+            problem = no_tree(sentence.words, several_roots=True)
+            if problem:
+                raise _dynet.IoError(f"{file}: sentence {number}: {problem}")
         return sentences
 
     def _text(self, sentence: ConlluSentence, answers: Answers) -> str:

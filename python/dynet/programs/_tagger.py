@@ -151,7 +151,7 @@ class Tagger(Reader):
             yield with_columns(sentence, **answers)
 
     def score(self, sentences: list[ConlluSentence]) -> ConlluScores:
-        scores = ConlluScores()
+        scores = ConlluScores(several_roots=True)
         with tempfile.TemporaryDirectory() as folder:
             files = [os.path.join(folder, name) for name in ("gold", "answered")]
             for file, answered in zip(files, (((s, {}) for s in sentences), self.tag(sentences))):
