@@ -17,7 +17,7 @@ import sys
 import dynet as dy
 import numpy as np
 import pytest
-from dynet.programs import _edits, _features, _options, _training, _trees, load, main
+from dynet.programs import _edits, _features, _training, _trees, load, main
 
 TREEBANK = pathlib.Path(__file__).parents[2].parent / "shared" / "data" / "ud"
 
@@ -247,70 +247,7 @@ def test_workers_train_the_same_tagger(files, tmp_path):
     assert one == two
 
 
-# ---- options -------------------------------------------------------------------------------------
-
-
-def test_options_of_a_file(tmp_path):
-    file = tmp_path / "tagger.toml"
-    file.write_text('train = "a.conllu"\noutput = "m"\nepochs = 4\nrate = 0.01\nresume = true\n')
-    options = _options.parse(["train", "tagger", "--config", str(file), "--epochs", "7"])
-    assert options.epochs == 7 and options.rate == 0.01 and options.resume and options.batch == 16
-    assert pathlib.Path(options.train) == tmp_path / "a.conllu"
-    for content, message in [
-        ("epoch = 4", "'epoch' is no option; want one of batch, dev, dropout, epochs"),
-        ("epochs = 0", "argument --epochs: '0' is no whole number of 1 or more"),
-        ("epochs = [1]", r"epochs is \[1\]; want a text or a number"),
-        ("resume = 1", "resume is 1; want true or false"),
-        ("epochs =", "no TOML: "),
-        ("kind = 'tagger'", "'kind' is no option"),
-    ]:
-        file.write_text(content)
-        with pytest.raises(_options.OptionError, match=r"tagger\.toml: " + message):
-            _options.parse(["train", "tagger", "--config", str(file)])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["train", "tagger"], "train: want --train FILE"),
-        (["train", "tagger", "--train=a"], "train: want --output FILE"),
-        (["train", "painter"], "argument kind: invalid choice: 'painter'"),
-        (["train", "tagger", "--dropout=1"], "'1' is no number of 0 or more and less than 1"),
-        (["train", "tagger", "--rate=nan"], "'nan' is no number"),
-        (["train", "tagger", "--config=no.toml"], "no.toml: cannot be opened"),
-        (["train", "tagger", "--train=no.conllu", "--output=m"], "cannot open 'no.conllu'"),
-        (["train", "tagger", "--train={empty}", "--output=m"], "there are no sentences"),
-        (["train", "tagger", "--train={bad}", "--output=m"], "bad.conllu:1:"),
-        (["train", "tagger", "--train={bad}", "--output=no/m"], "there is no folder 'no'"),
-        (["tag", "no-model", "x"], "no-model: there is no such file; want a model"),
-        (["tag", "{other}", "x"], "has Parameters; want a model"),
-        (["train", "tagger", "--train={bad}", "--output={folder}"], "is a folder; want a file"),
-        (["train", "ner", "--train={tags}", "--output=m"], "tags: sentence 2: spans: the tag 'NN'"),
-        (["paint"], "invalid choice: 'paint'"),
-        ([], "the following arguments are required: COMMAND"),
-    ],
-)
-def test_mistakes_end_with_a_line(tmp_path, capsys, arguments, message):
-    (tmp_path / "empty").write_text("")
-    (tmp_path / "bad.conllu").write_text("1\tno columns\n\n")
-    m = dy.ParameterCollection()
-    dy.save(str(tmp_path / "other.safetensors"), [m.add_parameters(2)])
-    places = {"empty": tmp_path / "empty", "bad": tmp_path / "bad.conllu"}
-    places["other"] = tmp_path / "other.safetensors"
-    (tmp_path / "folder.safetensors").mkdir()
-    (tmp_path / "tags").write_text("a O\n\nb NN\n\n")
-    places |= {"folder": tmp_path / "folder.safetensors", "tags": tmp_path / "tags"}
-    assert main([one.format(**places) for one in arguments]) == 2
-    errors = capsys.readouterr().err
-    assert errors.startswith("dynet: ") and message in errors and errors.count("\n") == 1
-    assert "called at" not in errors
-
-
-def test_options_of_the_library_are_left_to_it():
-    options = _options.parse(["tag", "--dynet-mem", "512", "m", "--dynet-seed=3", "f"])
-    assert (options.model, options.file) == ("m", "f")
-    options = _options.parse(["--dynet-autobatch", "tag", "m", "--dynet_autobatch", "0", "f"])
-    assert (options.model, options.file) == ("m", "f")
+# ---- the process ---------------------------------------------------------------------------------
 
 
 def test_python_dash_m(files, model):

@@ -6,6 +6,8 @@ import argparse
 import math
 import os
 
+import _dynet
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +75,8 @@ def make_parser() -> tuple[_Parser, _Parser]:
         command.add_argument("file", help="sentences in the format of --train")
     for command in (tag, parse):
         command.add_argument("--output", metavar="FILE", help="for the sentences (standard output)")
+    for command in (train, tag, parse, evaluate):
+        command.add_argument("--devices", metavar="D", help="as --dynet-devices of the library")
     return parser, train
 
 
@@ -107,6 +111,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser, train = make_parser()
     own = _without_the_library(arguments)
     options = parser.parse_args(own)
+    _check_devices(options.devices)
     if options.command == "train":
         if options.config is not None:
             first = _read_config(options.config, train, options.kind)
@@ -115,6 +120,16 @@ def parse(arguments: list[str]) -> argparse.Namespace:
             if getattr(options, name) is None:
                 raise OptionError(f"train: want --{name} FILE")
     return options
+
+
+def _check_devices(devices: str | None) -> None:
+    """For words that are not those of the process (`dynet._program`), which come too late."""
+    started = _dynet.get_device_info("").name
+    if devices is not None and devices.split(",")[0] != started:
+        raise OptionError(
+            f"--devices {devices}: the library has started on {started}; want dynet_config.set("
+            f"devices={devices!r}) before dynet is imported"
+        )
 
 
 def _without_the_library(arguments: list[str]) -> list[str]:
@@ -149,7 +164,7 @@ def _read_config(file: str, train: _Parser, kind: str) -> list[str]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise OptionError(f"{file}: no TOML: {e}") from None
     defaults = vars(train.parse_args([kind]))
-    known = sorted({*defaults} - {"kind", "config"})
+    known = sorted({*defaults} - {"kind", "config", "devices"})
     words: list[str] = []
     for name, value in found.items():
         if name not in known:
