@@ -18,6 +18,7 @@ import dynet as dy
 import numpy as np
 import pytest
 from dynet.programs import _edits, _features, _training, _trees, load, main
+from treebanks import SMALL, sentence, trees_of, untagged, write_treebanks
 
 TREEBANK = pathlib.Path(__file__).parents[2].parent / "shared" / "data" / "ud"
 
@@ -72,41 +73,10 @@ def test_features_of_words():
 
 # ---- a tagger ------------------------------------------------------------------------------------
 
-NOUNS = ["dog", "cat", "house", "tree", "book", "river"]
-VERBS = ["bark", "walk", "jump", "look"]
-
-
-def sentence(drawn, number):
-    """A sentence with comments, a range and an empty node."""
-    noun, verb, plural = drawn.choice(NOUNS), drawn.choice(VERBS), drawn.random() < 0.5
-    lines = [f"# sent_id = {number}", "# note"]
-
-    def word(id, form, lemma, upos, xpos, feats, head, misc="_"):
-        lines.append(
-            "\t".join(map(str, [id, form, lemma, upos, xpos, feats, head, "dep", "_", misc]))
-        )
-
-    word(1, "The", "the", "DET", "DEF", "_", 2)
-    number = f"Number={'Plur' if plural else 'Sing'}"
-    word(2, noun + "s" * plural, noun, "NOUN", "_", number, 3, "SpaceAfter=No")
-    word(3, verb + "s" * (not plural), verb, "VERB", "PRES", number + "|Person=3", 0)
-    lines.append("\t".join(["4-5", "don't", *"________"]))
-    word(4, "do", "do", "AUX", "_", "_", 3)
-    lines.append("\t".join(["4.1", "x", *"________"]))
-    word(5, "n't", "not", "PART", "NEG", "Polarity=Neg", 3)
-    return "\n".join(lines) + "\n\n"
-
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    folder, drawn = tmp_path_factory.mktemp("programs"), random.Random(2)
-    for name, count in (("train", 200), ("dev", 30)):
-        content = "".join(sentence(drawn, i) for i in range(count))
-        (folder / f"{name}.conllu").write_text(content)
-    return folder
-
-
-SMALL = ["--epochs=3", "--size=16", "--rate=0.02", "--batch=8"]
+    return write_treebanks(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture(scope="module")
@@ -114,13 +84,6 @@ def model(files):
     names = [f"--{name}={files / name}.conllu" for name in ("train", "dev")]
     assert main(["train", "tagger", *names, f"--output={files / 'model'}", *SMALL]) == 0
     return files / "model.safetensors"
-
-
-def untagged(content):
-    """The sentences without the columns that a tagger fills."""
-    lines = content.splitlines(keepends=True)
-    cells = [line.split("\t") for line in lines]
-    return "".join("\t".join([*c[:2], *"____", *c[6:]]) if len(c) == 10 else c[0] for c in cells)
 
 
 def test_a_tagger_learns_and_keeps_the_rest_of_a_file(files, model, capsys):
@@ -340,17 +303,6 @@ def test_a_folder_with_the_name_of_a_model(files, model, monkeypatch, capsys):
 # ---- a parser ------------------------------------------------------------------------------------
 
 
-def trees_of(n):
-    """All lists of heads of n words that are trees with one word at the root."""
-    for heads in itertools.product(range(n + 1), repeat=n):
-        if heads.count(0) == 1:
-            reached = {0}
-            for _ in range(n):
-                reached |= {d for d, h in enumerate(heads, 1) if h in reached}
-            if len(reached) == n + 1:
-                yield heads
-
-
 def test_the_best_of_all_trees():
     assert [len(list(trees_of(n))) for n in (1, 2, 3, 4)] == [1, 2, 9, 64]
     drawn = np.random.default_rng(3)
@@ -408,7 +360,10 @@ def test_a_parser_learns(files, parser, model, capsys):
     assert table.pop("precision") and set(table.values()) == {"100.00"}
     assert {"UPOS", "Lemmas", "UAS", "LAS", "CLAS"} < set(table)
     assert main(["parse", str(model), str(files / "flat.conllu")]) == 2
-    assert "has a tagger; want a model of `dynet train parser`" in capsys.readouterr().err
+    assert (
+        "is a model of `dynet train tagger`; want one of `dynet train parser`"
+        in capsys.readouterr().err
+    )
 
 
 def test_relations_are_scored_by_word_and_head(files, parser):
@@ -494,7 +449,10 @@ def test_names_are_found(tmp_path, capsys):
     sentences = list(dy.ColumnReader(tmp_path / "dev", columns=0))
     assert all(tags == s.columns[-1] for s, tags in ner.tag(sentences))
     assert main(["parse", model, str(tmp_path / "dev")]) == 2
-    assert "has a ner; want a model of `dynet train parser`" in capsys.readouterr().err
+    assert (
+        "is a model of `dynet train ner`; want one of `dynet train parser`"
+        in capsys.readouterr().err
+    )
 
 
 def test_tags_of_a_phrase_follow_their_kind(tmp_path):

@@ -60,9 +60,9 @@ def make_parser() -> tuple[_Parser, _Parser]:
     train = commands.add_parser("train", help="train a model on a treebank", allow_abbrev=False)
     train.add_argument(
         "kind",
-        choices=["tagger", "parser", "ner"],
+        choices=["tagger", "parser", "ner", "lm"],
         help="tagger: UPOS, XPOS, features, lemmas; parser: these, heads and relations; ner: tags "
-        "of names, in columns",
+        "of names, in columns; lm: a language model of sentences, one a line",
     )
     _add_training(train)
     tag = commands.add_parser("tag", help="tag the words of a file", allow_abbrev=False)
@@ -70,12 +70,15 @@ def make_parser() -> tuple[_Parser, _Parser]:
         "evaluate", help="compare a model's answers with a file", allow_abbrev=False
     )
     parse = commands.add_parser("parse", help="parse the words of a file", allow_abbrev=False)
-    for command in (tag, parse, evaluate):
+    score = commands.add_parser(
+        "score", help="perplexities of lines by a language model", allow_abbrev=False
+    )
+    for command in (tag, parse, evaluate, score):
         command.add_argument("model", help="a file that `dynet train` wrote")
         command.add_argument("file", help="sentences in the format of --train")
-    for command in (tag, parse):
+    for command in (tag, parse, score):
         command.add_argument("--output", metavar="FILE", help="for the sentences (standard output)")
-    for command in (train, tag, parse, evaluate):
+    for command in (train, tag, parse, evaluate, score):
         command.add_argument("--devices", metavar="D", help="as --dynet-devices of the library")
     return parser, train
 
@@ -83,11 +86,18 @@ def make_parser() -> tuple[_Parser, _Parser]:
 def _add_training(train: argparse.ArgumentParser) -> None:
     data = train.add_argument_group("data")
     data.add_argument(
-        "--train", metavar="FILE", help="sentences to learn from: CoNLL-U, or columns"
+        "--train", metavar="FILE", help="sentences to learn from: CoNLL-U, columns, or lines"
     )
     data.add_argument("--dev", metavar="FILE", help="others, to choose the best epoch by")
     data.add_argument("--output", metavar="FILE", help="for the model, .safetensors")
     data.add_argument("--config", metavar="FILE", help="options in TOML: epochs = 5")
+    some = train.add_argument_group("some models")
+    some.add_argument(
+        "--transition", action="store_true", help="parser: choose actions on a stack, not trees"
+    )
+    some.add_argument(
+        "--vocabulary", type=whole(1), help="lm: words at most, the most frequent ones (10000)"
+    )
     how = train.add_argument_group("training")
     how.add_argument("--epochs", type=whole(1), default=10, help="passes over --train (10)")
     how.add_argument("--batch", type=whole(1), default=16, help="sentences an update (16)")
@@ -119,6 +129,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         for name in ("train", "output"):
             if getattr(options, name) is None:
                 raise OptionError(f"train: want --{name} FILE")
+        for name, kind in (("transition", "parser"), ("vocabulary", "lm")):
+            if getattr(options, name) and options.kind != kind:
+                raise OptionError(f"--{name} is for `dynet train {kind}`, not {options.kind}")
     return options
 
 

@@ -43,6 +43,7 @@ def answers_of(sentence: ConlluSentence) -> Answers:
 class Tagger(Reader):
     """`known`: the answers of each column."""
 
+    KIND = "tagger"
     #: Columns of `ConlluScores`.
     FILLED: tuple[str, ...] = ("UPOS", "XPOS", "UFeats", "AllTags", "Lemmas")
 
@@ -166,7 +167,7 @@ class Tagger(Reader):
     @classmethod
     def columns(cls, scores: ConlluScores) -> dict[str, float]:
         """The numbers that a training prints."""
-        return {name: scores.columns[name].value for name in cls.FILLED}
+        return {name: 100 * scores.columns[name].value for name in cls.FILLED}
 
     @classmethod
     def table(cls, scores: ConlluScores) -> str:
