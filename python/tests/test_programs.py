@@ -261,6 +261,9 @@ def test_an_output_that_cannot_be_written(files, model, tmp_path):
     if os.path.exists("/dev/full"):
         want = (2, "dynet: standard output: No space left on device\n")
         assert status_of(["evaluate", *short], " > /dev/full") == want
+        large = files / "large.conllu"  # more than a buffer
+        large.write_text(20 * (files / "train.conllu").read_text())
+        assert status_of(["tag", str(model), str(large)], " > /dev/full") == want
         want = (2, "dynet: '/dev/full' cannot be written: No space left on device\n")
         assert status_of(["tag", *short, "--output=/dev/full"], "") == want
     want = (2, f"dynet: '{tmp_path}/no/f' cannot be written: No such file or directory\n")

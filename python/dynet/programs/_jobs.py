@@ -95,7 +95,13 @@ def _answer(options: argparse.Namespace, model: Any) -> None:
         raise _dynet.IoError("standard output is closed; want --output FILE")
     if isinstance(sys.stdout, TextIOWrapper):  # a program may have put another object there
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-    sys.stdout.writelines(texts)
+    for text in texts:
+        try:
+            sys.stdout.write(text)
+        except BrokenPipeError:
+            raise
+        except OSError as e:
+            raise _dynet.IoError(f"standard output: {e.strerror}") from None
 
 
 def _load(name: str, *wanted: Any) -> Any:

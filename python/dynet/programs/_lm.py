@@ -120,7 +120,7 @@ class LanguageModel(Model):
         for words, loss in self.tag(_dynet.PlainReader(file)):
             score = Perplexity()
             score.add(loss, len(words) + 1)
-            yield f"{-loss:.4f}\t{score.value:.4f}\t{' '.join(words)}\n"
+            yield f"{-loss:.4f}\t{score.value:.6g}\t{' '.join(words)}\n"
 
     def score(self, sentences: list[list[str]]) -> LinesScore:
         found = LinesScore()
