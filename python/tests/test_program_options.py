@@ -68,13 +68,6 @@ def test_mistakes_end_with_a_line(tmp_path, capsys, arguments, message):
     assert "called at" not in errors
 
 
-def test_options_of_the_library_are_left_to_it():
-    options = _options.parse(["tag", "--dynet-mem", "512", "m", "--dynet-seed=3", "f"])
-    assert (options.model, options.file) == ("m", "f")
-    options = _options.parse(["--dynet-autobatch", "tag", "m", "--dynet_autobatch", "0", "f"])
-    assert (options.model, options.file) == ("m", "f")
-
-
 @pytest.mark.parametrize(
     ("options", "variables", "message"),
     [

@@ -17,7 +17,7 @@ import sys
 import dynet as dy
 import numpy as np
 import pytest
-from dynet.programs import _edits, _features, _training, _trees, load, main
+from dynet.programs import _edits, _features, _options, _training, _trees, load, main
 from treebanks import SMALL, sentence, trees_of, untagged, write_treebanks
 
 TREEBANK = pathlib.Path(__file__).parents[2].parent / "shared" / "data" / "ud"
@@ -211,6 +211,13 @@ def test_workers_train_the_same_tagger(files, tmp_path):
 
 
 # ---- the process ---------------------------------------------------------------------------------
+
+
+def test_options_of_the_library_are_left_to_it():
+    options = _options.parse(["tag", "--dynet-mem", "512", "m", "--dynet-seed=3", "f"])
+    assert (options.model, options.file) == ("m", "f")
+    options = _options.parse(["--dynet-autobatch", "tag", "m", "--dynet_autobatch", "0", "f"])
+    assert (options.model, options.file) == ("m", "f")
 
 
 def test_python_dash_m(files, model):
