@@ -59,6 +59,12 @@ def test_values_known_by_hand():
     assert (f1.matched, f1.precision, f1.recall) == (2, 2 / 3, 2 / 3)
 
 
+def test_counts_of_arrays_are_plain_numbers():
+    score = metrics.Accuracy(ignored=-1)
+    score.add(np.array([1, 2, -1]), np.array([1, 3, 4]))
+    assert (score.correct, score.total) == (1, 2) and type(score.correct) is int
+
+
 def test_nothing_was_counted():
     for score in filled():
         assert math.isnan(type(score)().value)
@@ -125,6 +131,7 @@ WRONG = [
     ),
     (lambda: metrics.SpanF1().add(["O"], []), "SpanF1.add: 1 gold answers and 0 predicted ones"),
     (lambda: metrics.SpanF1().add(["PER"], ["O"]), "the tag 'PER' of word 1; want O, or B, I"),
+    (lambda: metrics.SpanF1(["BIO"]), r"scheme=\['BIO'\]; want one of any"),
     (lambda: metrics.SpanF1("IOB3"), "scheme='IOB3'; want one of any, BIO, BIOES"),
     (lambda: metrics.Perplexity().add(float("nan"), 1), "a loss of nan for 1 words"),
     (lambda: metrics.Perplexity().add(1, -1), "words=-1; want a whole number of 0 or more"),
@@ -157,9 +164,21 @@ def test_wrong_input(wrong, text):
 
 
 NO_ANSWERS = [
-    (lambda: metrics.Accuracy().add([[1, 2]], [[1, 2]]), r"gold\[0\] is a list; want one answer"),
+    (lambda: metrics.Accuracy().add([[1, 2]], [[1, 2]]), r"gold\[0\] is a list that can change"),
     (lambda: metrics.Confusion().add([1], np.ones((1, 2))), r"predicted\[0\] is a ndarray"),
+    (
+        lambda: metrics.Confusion().add([1], [(1, [2])]),
+        r"predicted\[0\] is a tuple that can change",
+    ),
     (lambda: metrics.Accuracy().add(1, [1]), "gold is a int; want a list of answers"),
+    (lambda: metrics.Accuracy().add([1], {1}), "predicted is a set; want a list of answers, in"),
+    (lambda: metrics.F1().add([1], None), "F1.add: predicted is a NoneType; want a list"),
+    (lambda: metrics.F1().add([[1]], [1]), r"F1.add: gold\[0\] is a list that can change"),
+    (lambda: metrics.Perplexity().add("x", 1), "Perplexity.add: loss='x'; want a number"),
+    (lambda: metrics.BracketF1(equal=["A"]), "equal is a list; want a dict of labels"),
+    (lambda: metrics.Bleu().add("a", None), "references is a NoneType; want texts"),
+    (lambda: metrics.spans(5), "spans: tags is a int; want a list of tags"),
+    (lambda: metrics.ConlluScores().add(5, []), "the gold treebank has a int; want a file"),
     (lambda: metrics.SpanF1().add("O", "O"), "gold is the text 'O'; want a list of tags"),
     (lambda: metrics.spans("BIO"), "tags is the text 'BIO'; want a list of tags"),
     (lambda: metrics.BracketF1("TOP"), "ignored is the text 'TOP'; want a list of labels"),
@@ -509,3 +528,7 @@ def test_bleu():
     wanted = sacrebleu.corpus_bleu(score.hypotheses, streams, tokenize="char").score
     assert score.value == pytest.approx(wanted) and "tok:char" in str(score)
     assert (score + score).value == pytest.approx(wanted)
+    score = metrics.Bleu(tokenise="char")
+    score.add("a", "a")
+    with pytest.raises(ValueError, match=r"sacrebleu refuses {'tokenise': 'char'}: .*unexp"):
+        score.value

@@ -109,6 +109,9 @@ class BracketF1(F1):
         super().__init__()
         self.ignored = _labels("ignored", ignored)
         self.deleted = _labels("deleted", deleted)
+        if equal is not None and not hasattr(equal, "items"):
+            kind = type(equal).__name__
+            raise _dynet.TypeError(f"BracketF1: equal is a {kind}; want a dict of labels")
         self.equal = dict(equal or {})
         self.labelled = labelled
         self.exact = 0

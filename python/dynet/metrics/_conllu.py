@@ -96,13 +96,18 @@ class _Document:
         self._position = 0
         if isinstance(treebank, (str, os.PathLike)):
             treebank = _dynet.ConlluReader(treebank)
+        if not hasattr(treebank, "__iter__"):
+            raise self._no_treebank(treebank)
         for sentence in treebank:
             if not isinstance(sentence, _dynet.ConlluSentence):
-                raise _dynet.TypeError(
-                    f"ConlluScores.add: the {which} treebank has a {type(sentence).__name__}; want "
-                    "a file, or sentences of a ConlluReader"
-                )
+                raise self._no_treebank(sentence)
             self._add(sentence)
+
+    def _no_treebank(self, found: object) -> _dynet.TypeError:
+        return _dynet.TypeError(
+            f"ConlluScores.add: the {self._which} treebank has a {type(found).__name__}; want a "
+            "file, or sentences of a ConlluReader"
+        )
 
     def _add(self, sentence: _dynet.ConlluSentence) -> None:
         begin, words = self._position, []

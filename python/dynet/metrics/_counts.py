@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable
 
 import _dynet
 
@@ -12,7 +11,7 @@ from dynet._told import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
     from typing import TypeAlias, TypeVar
 
     from dynet._told import Whole
@@ -123,32 +122,46 @@ def number_of(name: str, what: str, x: object) -> int:
     return number
 
 
-def pairs(name: str, gold: Iterable[object], predicted: Iterable[object]) -> list[Pair]:
+def pairs(name: str, gold: Iterable[Hashable], predicted: Iterable[Hashable]) -> list[Pair]:
     """Answers side by side. ValueError that names `name` if one list is longer; TypeError for
     answers that are no single things, such as lists or rows of a matrix."""
-    gold, predicted = _list(name, "gold", gold), _list(name, "predicted", predicted)
+    gold, predicted = listed(name, "gold", gold), listed(name, "predicted", predicted)
     if len(gold) != len(predicted):
         raise _dynet.ValueError(
             f"{name}.add: {len(gold)} gold answers and {len(predicted)} predicted ones; want one "
             "prediction for each answer"
         )
-    for which, answers in (("gold", gold), ("predicted", predicted)):
-        for i, answer in enumerate(answers):
-            if not isinstance(answer, Hashable):
-                raise _dynet.TypeError(
-                    f"{name}.add: {which}[{i}] is a {type(answer).__name__}; want one answer, such "
-                    "as a text or a number"
-                )
     return list(zip(gold, predicted))
 
 
-def _list(name: str, which: str, answers: Iterable[object]) -> list[object]:
+def listed(
+    name: str, which: str, answers: Iterable[Hashable], *, ordered: bool = True
+) -> list[Hashable]:
+    """Answers of `which` side, checked. Sets have no order, and are refused if it matters."""
+    kind = type(answers).__name__
+    if ordered and isinstance(answers, (set, frozenset, dict)):
+        raise _dynet.TypeError(f"{name}.add: {which} is a {kind}; want a list of answers, in order")
     try:
-        return list(answers)
+        found = list(answers)
     except TypeError:  # a number, None, an array without dimensions
-        raise _dynet.TypeError(
-            f"{name}.add: {which} is a {type(answers).__name__}; want a list of answers"
-        ) from None
+        found = None
+    if found is None:
+        raise _dynet.TypeError(f"{name}.add: {which} is a {kind}; want a list of answers")
+    for i, answer in enumerate(found):
+        if not _has_hash(answer):
+            raise _dynet.TypeError(
+                f"{name}.add: {which}[{i}] is a {type(answer).__name__} that can change; want one "
+                "answer, such as a text or a number"
+            )
+    return found
+
+
+def _has_hash(answer: object) -> bool:
+    try:
+        hash(answer)
+    except TypeError:
+        return False
+    return True
 
 
 class Accuracy(Score):
@@ -174,7 +187,7 @@ class Accuracy(Score):
             for right, answer in pairs("Accuracy", gold, predicted)
             if self.ignored is None or right != self.ignored
         ]
-        self.correct += sum(counted)
+        self.correct += sum(map(bool, counted))  # also of NumPy's truth values
         self.total += len(counted)
 
     @property
@@ -213,7 +226,9 @@ class F1(Score):
 
     def add(self, gold: Iterable[Hashable], predicted: Iterable[Hashable]) -> None:
         """Two collections. Each occurrence of an element counts."""
-        wanted, found = Counter(gold), Counter(predicted)
+        name = type(self).__name__
+        wanted = Counter(listed(name, "gold", gold, ordered=False))
+        found = Counter(listed(name, "predicted", predicted, ordered=False))
         self.count((wanted & found).total(), wanted.total(), found.total())
 
     def count(self, matched: Whole, gold: Whole, predicted: Whole) -> None:
@@ -336,7 +351,11 @@ class Perplexity(Score):
     def add(self, loss: float, words: Whole) -> None:
         """The sum of the losses of `words` words. ValueError for another number than 0 or more
         words, a loss that is NaN, or a loss without words."""
-        loss, words = float(loss), number_of("Perplexity.add", "words", words)
+        try:
+            loss = float(loss)
+        except (TypeError, ValueError):
+            raise _dynet.TypeError(f"Perplexity.add: loss={loss!r}; want a number") from None
+        words = number_of("Perplexity.add", "words", words)
         if math.isnan(loss) or (words == 0 and loss != 0):
             raise _dynet.ValueError(
                 f"Perplexity.add: a loss of {loss} for {words} words; want a number, and 0 for no "

@@ -19,9 +19,17 @@ SCHEMES = {"any": "any", "BIO": "BIO", "BIOES": "BIOES", "IOBES": "BIOES"}
 
 
 def _scheme(name: str) -> str:
-    if name not in SCHEMES:
+    if not isinstance(name, str) or name not in SCHEMES:
         raise _dynet.ValueError(f"spans: scheme={name!r}; want one of {', '.join(SCHEMES)}")
     return SCHEMES[name]
+
+
+def _check_list(name: str, tags: Iterable[str]) -> None:
+    """TypeError for a text, whose letters would be taken for tags, and for things without items."""
+    if isinstance(tags, str):
+        raise _dynet.TypeError(f"{name} is the text {tags!r}; want a list of tags")
+    if not hasattr(tags, "__iter__"):
+        raise _dynet.TypeError(f"{name} is a {type(tags).__name__}; want a list of tags")
 
 
 def _split(number: int, tag: object) -> tuple[str, str]:
@@ -52,8 +60,7 @@ def spans(tags: Sequence[str], scheme: str = "any") -> list[Span]:
     [('PER', 0, 2), ('LOC', 2, 3)]
     """
     scheme = _scheme(scheme)
-    if isinstance(tags, str):
-        raise _dynet.TypeError(f"spans: tags is the text {tags!r}; want a list of tags")
+    _check_list("spans: tags", tags)
     split = [_split(number, tag) for number, tag in enumerate(tags, 1)]
     if scheme == "any":
         return _spans_of_any(split)
@@ -115,10 +122,7 @@ class SpanF1(Score):
         """The tags of one sentence. ValueError if one list is longer, or a text is not a tag;
         nothing is counted then."""
         for which, given in (("gold", gold), ("predicted", predicted)):
-            if isinstance(given, str):
-                raise _dynet.TypeError(
-                    f"SpanF1.add: {which} is the text {given!r}; want a list of tags"
-                )
+            _check_list(f"SpanF1.add: {which}", given)
         both = pairs("SpanF1", gold, predicted)
         wanted = set(spans([str(g) for g, _ in both], self.scheme))
         found = set(spans([str(p) for _, p in both], self.scheme))

@@ -36,6 +36,9 @@ class Bleu(Score):
         """A translation and its references, texts that are not tokenized. ValueError without a
         reference, or for another number of references than the first sentence has; TypeError for
         other things than texts, such as lists of words. Nothing is counted then."""
+        if not hasattr(references, "__iter__"):
+            kind = type(references).__name__
+            raise _dynet.TypeError(f"Bleu.add: references is a {kind}; want texts")
         several = (references,) if isinstance(references, str) else tuple(references)
         for name, text in (("hypothesis", hypothesis), *(("a reference", one) for one in several)):
             if not isinstance(text, str):
@@ -55,7 +58,10 @@ class Bleu(Score):
             raise ModuleNotFoundError(
                 "Bleu: the package sacrebleu is not installed; pip install sacrebleu"
             ) from e
-        bleu = sacrebleu.BLEU(**self.settings)
+        try:
+            bleu = sacrebleu.BLEU(**self.settings)
+        except (TypeError, ValueError, AssertionError) as e:
+            raise _dynet.ValueError(f"Bleu: sacrebleu refuses {self.settings}: {e}") from e
         score = bleu.corpus_score(
             self.hypotheses, [list(stream) for stream in zip(*self.references)]
         )
