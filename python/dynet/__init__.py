@@ -40,6 +40,7 @@ from ._old_names import UnsignedValue as UnsignedValue
 from ._old_names import UnsignedVectorValue as UnsignedVectorValue
 from ._old_names import inputMatrix as inputMatrix
 from ._old_names import matInput as matInput
+from ._program import Start as _Start
 from ._tensorboard import TensorBoard as TensorBoard
 from ._told import told as _explained
 from ._torch_names import add_attributes as _add_attributes
@@ -150,7 +151,8 @@ def _start() -> None:
     params.init()
 
 
-_start()
+with _Start():
+    _start()
 
 # After the start: which class it is can be an option (--dynet-lstm vanilla).
 from _dynet import LSTMBuilder as LSTMBuilder  # noqa: E402

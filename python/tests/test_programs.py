@@ -18,6 +18,7 @@ import dynet as dy
 import numpy as np
 import pytest
 from dynet.programs import _edits, _features, _options, _training, _trees, load, main
+from treebanks import SMALL, sentence, trees_of, untagged, write_treebanks
 
 TREEBANK = pathlib.Path(__file__).parents[2].parent / "shared" / "data" / "ud"
 
@@ -72,41 +73,10 @@ def test_features_of_words():
 
 # ---- a tagger ------------------------------------------------------------------------------------
 
-NOUNS = ["dog", "cat", "house", "tree", "book", "river"]
-VERBS = ["bark", "walk", "jump", "look"]
-
-
-def sentence(drawn, number):
-    """A sentence with comments, a range and an empty node."""
-    noun, verb, plural = drawn.choice(NOUNS), drawn.choice(VERBS), drawn.random() < 0.5
-    lines = [f"# sent_id = {number}", "# note"]
-
-    def word(id, form, lemma, upos, xpos, feats, head, misc="_"):
-        lines.append(
-            "\t".join(map(str, [id, form, lemma, upos, xpos, feats, head, "dep", "_", misc]))
-        )
-
-    word(1, "The", "the", "DET", "DEF", "_", 2)
-    number = f"Number={'Plur' if plural else 'Sing'}"
-    word(2, noun + "s" * plural, noun, "NOUN", "_", number, 3, "SpaceAfter=No")
-    word(3, verb + "s" * (not plural), verb, "VERB", "PRES", number + "|Person=3", 0)
-    lines.append("\t".join(["4-5", "don't", *"________"]))
-    word(4, "do", "do", "AUX", "_", "_", 3)
-    lines.append("\t".join(["4.1", "x", *"________"]))
-    word(5, "n't", "not", "PART", "NEG", "Polarity=Neg", 3)
-    return "\n".join(lines) + "\n\n"
-
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    folder, drawn = tmp_path_factory.mktemp("programs"), random.Random(2)
-    for name, count in (("train", 200), ("dev", 30)):
-        content = "".join(sentence(drawn, i) for i in range(count))
-        (folder / f"{name}.conllu").write_text(content)
-    return folder
-
-
-SMALL = ["--epochs=3", "--size=16", "--rate=0.02", "--batch=8"]
+    return write_treebanks(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture(scope="module")
@@ -114,13 +84,6 @@ def model(files):
     names = [f"--{name}={files / name}.conllu" for name in ("train", "dev")]
     assert main(["train", "tagger", *names, f"--output={files / 'model'}", *SMALL]) == 0
     return files / "model.safetensors"
-
-
-def untagged(content):
-    """The sentences without the columns that a tagger fills."""
-    lines = content.splitlines(keepends=True)
-    cells = [line.split("\t") for line in lines]
-    return "".join("\t".join([*c[:2], *"____", *c[6:]]) if len(c) == 10 else c[0] for c in cells)
 
 
 def test_a_tagger_learns_and_keeps_the_rest_of_a_file(files, model, capsys):
@@ -247,63 +210,7 @@ def test_workers_train_the_same_tagger(files, tmp_path):
     assert one == two
 
 
-# ---- options -------------------------------------------------------------------------------------
-
-
-def test_options_of_a_file(tmp_path):
-    file = tmp_path / "tagger.toml"
-    file.write_text('train = "a.conllu"\noutput = "m"\nepochs = 4\nrate = 0.01\nresume = true\n')
-    options = _options.parse(["train", "tagger", "--config", str(file), "--epochs", "7"])
-    assert options.epochs == 7 and options.rate == 0.01 and options.resume and options.batch == 16
-    assert pathlib.Path(options.train) == tmp_path / "a.conllu"
-    for content, message in [
-        ("epoch = 4", "'epoch' is no option; want one of batch, dev, dropout, epochs"),
-        ("epochs = 0", "argument --epochs: '0' is no whole number of 1 or more"),
-        ("epochs = [1]", r"epochs is \[1\]; want a text or a number"),
-        ("resume = 1", "resume is 1; want true or false"),
-        ("epochs =", "no TOML: "),
-        ("kind = 'tagger'", "'kind' is no option"),
-    ]:
-        file.write_text(content)
-        with pytest.raises(_options.OptionError, match=r"tagger\.toml: " + message):
-            _options.parse(["train", "tagger", "--config", str(file)])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["train", "tagger"], "train: want --train FILE"),
-        (["train", "tagger", "--train=a"], "train: want --output FILE"),
-        (["train", "painter"], "argument kind: invalid choice: 'painter'"),
-        (["train", "tagger", "--dropout=1"], "'1' is no number of 0 or more and less than 1"),
-        (["train", "tagger", "--rate=nan"], "'nan' is no number"),
-        (["train", "tagger", "--config=no.toml"], "no.toml: cannot be opened"),
-        (["train", "tagger", "--train=no.conllu", "--output=m"], "cannot open 'no.conllu'"),
-        (["train", "tagger", "--train={empty}", "--output=m"], "there are no sentences"),
-        (["train", "tagger", "--train={bad}", "--output=m"], "bad.conllu:1:"),
-        (["train", "tagger", "--train={bad}", "--output=no/m"], "there is no folder 'no'"),
-        (["tag", "no-model", "x"], "no-model: there is no such file; want a model"),
-        (["tag", "{other}", "x"], "has Parameters; want a model"),
-        (["train", "tagger", "--train={bad}", "--output={folder}"], "is a folder; want a file"),
-        (["train", "ner", "--train={tags}", "--output=m"], "tags: sentence 2: spans: the tag 'NN'"),
-        (["paint"], "invalid choice: 'paint'"),
-        ([], "the following arguments are required: COMMAND"),
-    ],
-)
-def test_mistakes_end_with_a_line(tmp_path, capsys, arguments, message):
-    (tmp_path / "empty").write_text("")
-    (tmp_path / "bad.conllu").write_text("1\tno columns\n\n")
-    m = dy.ParameterCollection()
-    dy.save(str(tmp_path / "other.safetensors"), [m.add_parameters(2)])
-    places = {"empty": tmp_path / "empty", "bad": tmp_path / "bad.conllu"}
-    places["other"] = tmp_path / "other.safetensors"
-    (tmp_path / "folder.safetensors").mkdir()
-    (tmp_path / "tags").write_text("a O\n\nb NN\n\n")
-    places |= {"folder": tmp_path / "folder.safetensors", "tags": tmp_path / "tags"}
-    assert main([one.format(**places) for one in arguments]) == 2
-    errors = capsys.readouterr().err
-    assert errors.startswith("dynet: ") and message in errors and errors.count("\n") == 1
-    assert "called at" not in errors
+# ---- the process ---------------------------------------------------------------------------------
 
 
 def test_options_of_the_library_are_left_to_it():
@@ -365,6 +272,9 @@ def test_an_output_that_cannot_be_written(files, model, tmp_path):
     if os.path.exists("/dev/full"):
         want = (2, "dynet: standard output: No space left on device\n")
         assert status_of(["evaluate", *short], " > /dev/full") == want
+        large = files / "large.conllu"  # more than a buffer
+        large.write_text(20 * (files / "train.conllu").read_text())
+        assert status_of(["tag", str(model), str(large)], " > /dev/full") == want
         want = (2, "dynet: '/dev/full' cannot be written: No space left on device\n")
         assert status_of(["tag", *short, "--output=/dev/full"], "") == want
     want = (2, f"dynet: '{tmp_path}/no/f' cannot be written: No such file or directory\n")
@@ -405,17 +315,6 @@ def test_a_folder_with_the_name_of_a_model(files, model, monkeypatch, capsys):
 
 
 # ---- a parser ------------------------------------------------------------------------------------
-
-
-def trees_of(n):
-    """All lists of heads of n words that are trees with one word at the root."""
-    for heads in itertools.product(range(n + 1), repeat=n):
-        if heads.count(0) == 1:
-            reached = {0}
-            for _ in range(n):
-                reached |= {d for d, h in enumerate(heads, 1) if h in reached}
-            if len(reached) == n + 1:
-                yield heads
 
 
 def test_the_best_of_all_trees():
@@ -475,7 +374,10 @@ def test_a_parser_learns(files, parser, model, capsys):
     assert table.pop("precision") and set(table.values()) == {"100.00"}
     assert {"UPOS", "Lemmas", "UAS", "LAS", "CLAS"} < set(table)
     assert main(["parse", str(model), str(files / "flat.conllu")]) == 2
-    assert "has a tagger; want a model of `dynet train parser`" in capsys.readouterr().err
+    assert (
+        "is a model of `dynet train tagger`; want one of `dynet train parser`"
+        in capsys.readouterr().err
+    )
 
 
 def test_relations_are_scored_by_word_and_head(files, parser):
@@ -503,15 +405,19 @@ def test_answers_have_no_dropout(files, parser):
     assert len(losses) == 3
 
 
-def test_a_parser_wants_heads(files, tmp_path, capsys):
-    bad = (files / "train.conllu").read_text().replace("\t0\tdep", "\t_\tdep", 1)
+@pytest.mark.parametrize(
+    "head, message",
+    [
+        ("_", r"word 3 \('\w+'\) has no head; want a number"),
+        ("2", "depends on itself, by its head"),
+    ],
+)
+def test_a_parser_wants_trees(files, tmp_path, capsys, head, message):
+    bad = (files / "train.conllu").read_text().replace("\t0\tdep", f"\t{head}\tdep", 1)
     (tmp_path / "bad.conllu").write_text(bad)
     command = ["train", "parser", f"--train={tmp_path / 'bad.conllu'}"]
     assert main([*command, f"--output={tmp_path / 'm'}"]) == 2
-    errors = capsys.readouterr().err
-    assert re.search(
-        r"bad\.conllu: sentence 1: word 3 \('\w+'\) has no head; want a number", errors
-    )
+    assert re.search(r"bad\.conllu: sentence 1: .*" + message, capsys.readouterr().err)
     assert not (tmp_path / "m.safetensors").exists()
 
 
@@ -557,7 +463,10 @@ def test_names_are_found(tmp_path, capsys):
     sentences = list(dy.ColumnReader(tmp_path / "dev", columns=0))
     assert all(tags == s.columns[-1] for s, tags in ner.tag(sentences))
     assert main(["parse", model, str(tmp_path / "dev")]) == 2
-    assert "has a ner; want a model of `dynet train parser`" in capsys.readouterr().err
+    assert (
+        "is a model of `dynet train ner`; want one of `dynet train parser`"
+        in capsys.readouterr().err
+    )
 
 
 def test_tags_of_a_phrase_follow_their_kind(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 
 import _dynet
 
@@ -33,17 +34,50 @@ COLUMNS = (
 )
 
 
+def no_tree(words: list[_dynet.ConlluToken], *, several_roots: bool) -> str:
+    """The mistake in the heads of a sentence's words; "" for a tree."""
+    heads = [word.head for word in words]
+
+    def shown(number: int) -> str:
+        return f"word {number} ({words[number - 1].form!r})"
+
+    if None in heads:
+        return f"{shown(heads.index(None) + 1)} has no head; want a number, or 0"
+    roots = [number for number, head in enumerate(heads, 1) if head == 0]
+    if len(roots) > 1 and not several_roots:
+        return f"{' and '.join(map(shown, roots[:2]))} have the head 0; want one root"
+    is_right = [True] + [False] * len(heads)  # whether a path from here ends at the root
+    for start in range(1, len(heads) + 1):
+        path: list[int] = []
+        word = start
+        while not is_right[word]:
+            if len(path) > len(heads):
+                return (
+                    f"{shown(word)} depends on itself, by its head {heads[word - 1]}; want a tree"
+                )
+            path.append(word)
+            word = heads[word - 1] or 0
+        for word in path:
+            is_right[word] = True
+    return ""
+
+
 class _Word:
     """A word, and the place of its token among the characters. `group` is the number of the token
     that holds several words, or -1."""
 
-    __slots__ = ("begin", "end", "feats", "group", "head", "is_content", "relation", "token")
+    __slots__ = (
+        *("begin", "end", "feats", "group", "head", "is_content", "is_punctuation"),
+        *("relation", "token"),
+    )
 
     def __init__(self, token: _dynet.ConlluToken, begin: int, end: int, group: int) -> None:
         self.token = token
         self.begin, self.end, self.group = begin, end, group
         self.relation = token.deprel.partition(":")[0]
         self.is_content = self.relation not in FUNCTIONAL
+        kinds = map(unicodedata.category, token.form)
+        self.is_punctuation = all(kind.startswith("P") for kind in kinds)
         features = token.feats.split("|")
         self.feats = "|".join(sorted(f for f in features if f.partition("=")[0] in UNIVERSAL))
         self.head: _Word | None = None  #: None: the root
@@ -52,17 +86,28 @@ class _Word:
 class _Document:
     """The words of a treebank over its characters: all tokens without white space."""
 
-    def __init__(self, treebank: Treebank, which: str) -> None:
+    def __init__(self, treebank: Treebank, which: str, several_roots: bool) -> None:
         self.characters: list[str] = []
         self.tokens: list[tuple[int, int]] = []  #: places of characters
         self.sentences: list[tuple[int, int]] = []
         self.words: list[_Word] = []
         self._which = which
+        self._several_roots = several_roots
         self._position = 0
         if isinstance(treebank, (str, os.PathLike)):
             treebank = _dynet.ConlluReader(treebank)
+        if not hasattr(treebank, "__iter__"):
+            raise self._no_treebank(treebank)
         for sentence in treebank:
+            if not isinstance(sentence, _dynet.ConlluSentence):
+                raise self._no_treebank(sentence)
             self._add(sentence)
+
+    def _no_treebank(self, found: object) -> _dynet.TypeError:
+        return _dynet.TypeError(
+            f"ConlluScores.add: the {self._which} treebank has a {type(found).__name__}; want a "
+            "file, or sentences of a ConlluReader"
+        )
 
     def _add(self, sentence: _dynet.ConlluSentence) -> None:
         begin, words = self._position, []
@@ -74,13 +119,13 @@ class _Document:
                 inside = token.id <= last
                 place = span if inside else self._token(token.form)
                 words.append(_Word(token, *place, len(self.tokens) if inside else -1))
+        problem = no_tree([w.token for w in words], several_roots=self._several_roots)
+        if problem:
+            raise _dynet.ValueError(
+                f"ConlluScores.add: sentence {len(self.sentences) + 1} of the {self._which} "
+                f"treebank: {problem}"
+            )
         for word in words:
-            if word.token.head is None:
-                number = len(self.sentences) + 1
-                raise _dynet.ValueError(
-                    f"ConlluScores.add: word {word.token.id} ({word.token.form!r}) of sentence "
-                    f"{number} of the {self._which} treebank has no head; want a number, or 0"
-                )
             word.head = words[word.token.head - 1] if word.token.head else None
         self.words += words
         self.sentences.append((begin, self._position))
@@ -103,19 +148,26 @@ class ConlluScores(Score):
     subtype. CLAS: LAS of words with content, without `aux case cc clf cop det mark punct`. Every
     lemma is right for a gold lemma of `_`.
 
+    With ``punctuation=False`` UAS and LAS count no words of punctuation alone (by Unicode), as the
+    shared task of 2006 did. ``several_roots=True`` takes sentences with several words at the root,
+    which the shared task of 2018 refuses.
+
         score = ConlluScores()
         score.add("gold.conllu", "predicted.conllu")
         print(score)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, punctuation: bool = True, several_roots: bool = False) -> None:
+        self.punctuation = punctuation
+        self.several_roots = several_roots
         self.columns = {name: F1() for name in COLUMNS}
 
     def add(self, gold: Treebank, predicted: Treebank) -> None:
         """Two files, or the sentences of a `ConlluReader`, over the same text: white space and the
-        borders of tokens and sentences may differ. ValueError for other characters, or a word
-        without a head; nothing is counted then."""
-        right, answer = _Document(gold, "gold"), _Document(predicted, "predicted")
+        borders of tokens and sentences may differ. ValueError for other characters, a word without
+        a head, or heads that are no tree; nothing is counted then."""
+        right = _Document(gold, "gold", self.several_roots)
+        answer = _Document(predicted, "predicted", self.several_roots)
         _require_same_text(right, answer)
         spans = _shared(right.tokens, answer.tokens)
         self.columns["Tokens"].count(spans, len(right.tokens), len(answer.tokens))
@@ -147,8 +199,13 @@ class ConlluScores(Score):
             "LAS": lambda g, a: g.relation == a.relation and same_head(g, a),
         }
         for name, is_right in columns.items():
-            matched = sum(is_right(g, a) for g, a in aligned)
-            self.columns[name].count(matched, len(right.words), len(answer.words))
+            words = [right.words, answer.words]
+            pairs = aligned
+            if name in ("UAS", "LAS") and not self.punctuation:
+                words = [[w for w in some if not w.is_punctuation] for some in words]
+                pairs = [(g, a) for g, a in aligned if not (g.is_punctuation or a.is_punctuation)]
+            matched = sum(is_right(g, a) for g, a in pairs)
+            self.columns[name].count(matched, *map(len, words))
         las = columns["LAS"]
         self.columns["CLAS"].count(
             sum(g.is_content and las(g, a) for g, a in aligned),
@@ -159,6 +216,9 @@ class ConlluScores(Score):
     @property
     def value(self) -> float:
         return self.columns["LAS"].value
+
+    def _settings(self) -> tuple[object, ...]:
+        return (self.punctuation, self.several_roots)
 
     def _take(self, other: ConlluScores) -> None:
         for name, mine in self.columns.items():
@@ -192,7 +252,13 @@ def _align(gold: list[_Word], found: list[_Word]) -> list[tuple[_Word, _Word]]:
     g = f = 0
     while g < len(gold) and f < len(found):
         if gold[g].group >= 0 or found[f].group >= 0:
-            g_end, f_end = _region(gold, found, g, f)
+            end = gold[g].end if gold[g].group >= 0 else found[f].end
+            # A word that begins before the token is no part of the region.
+            if gold[g].group >= 0 and found[f].group < 0 and found[f].begin < gold[g].begin:
+                f += 1
+            elif gold[g].group < 0 and gold[g].begin < found[f].begin:
+                g += 1
+            g_end, f_end = _region(gold, found, g, f, end)
             aligned += _by_subsequence(gold[g:g_end], found[f:f_end])
             g, f = g_end, f_end
         elif (gold[g].begin, gold[g].end) == (found[f].begin, found[f].end):
@@ -205,29 +271,24 @@ def _align(gold: list[_Word], found: list[_Word]) -> list[tuple[_Word, _Word]]:
     return aligned
 
 
-def _region(gold: list[_Word], found: list[_Word], g: int, f: int) -> tuple[int, int]:
-    """The ends of both lists of words over the characters of a token with several words. The region
-    grows while another such token begins inside."""
-    if gold[g].group >= 0:
-        end = gold[g].end
-        if found[f].group < 0 and found[f].begin < gold[g].begin:
-            # A word that begins before the token is no part of it.
-            return g, f + 1
-    else:
-        end = found[f].end
-        if gold[g].begin < found[f].begin:
-            return g + 1, f
-    g_end, f_end = g, f
-    while (g_end < len(gold) and gold[g_end].begin < end) or (
-        f_end < len(found) and found[f_end].begin < end
-    ):
-        if g_end < len(gold) and (f_end >= len(found) or gold[g_end].begin <= found[f_end].begin):
-            end = max(end, gold[g_end].end) if gold[g_end].group >= 0 else end
-            g_end += 1
+def _region(gold: list[_Word], found: list[_Word], g: int, f: int, end: int) -> tuple[int, int]:
+    """The ends of both lists of words over the characters of a token with several words, which ends
+    at `end`. The region grows while another such token begins inside; other words lie inside as a
+    whole."""
+
+    def is_inside(words: list[_Word], i: int) -> bool:
+        if i >= len(words):
+            return False
+        return words[i].begin < end if words[i].group >= 0 else words[i].end <= end
+
+    while is_inside(gold, g) or is_inside(found, f):
+        if g < len(gold) and (f >= len(found) or gold[g].begin <= found[f].begin):
+            end = max(end, gold[g].end) if gold[g].group >= 0 else end
+            g += 1
         else:
-            end = max(end, found[f_end].end) if found[f_end].group >= 0 else end
-            f_end += 1
-    return g_end, f_end
+            end = max(end, found[f].end) if found[f].group >= 0 else end
+            f += 1
+    return g, f
 
 
 def _by_subsequence(gold: list[_Word], found: list[_Word]) -> list[tuple[_Word, _Word]]:

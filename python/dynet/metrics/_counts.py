@@ -7,20 +7,25 @@ from collections import Counter
 
 import _dynet
 
+from dynet._told import whole
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
-    from typing import TypeVar
+    from typing import TypeAlias, TypeVar
+
+    from dynet._told import Whole
 
     Own = TypeVar("Own", bound="Score")
+    Pair: TypeAlias = tuple[Hashable, Hashable]
 
 
 class Score:
     """Base of all scores: counts that add up, a value, and a table.
 
-    A score can be pickled, so a worker may send it. ``a + b`` makes a new score, ``a += b`` adds to
-    `a`. Both are a TypeError for scores of different kinds, and a ValueError for scores with
-    different settings.
+    A score can be pickled, so a worker may send it. ``a + b`` and ``sum(scores)`` make a new score;
+    ``a += b`` and ``a.merge(b)`` add to `a`. All are a TypeError for scores of different kinds, and
+    a ValueError for scores of different settings; the scores are unchanged then.
     """
 
     @property
@@ -40,7 +45,8 @@ class Score:
         """The table: its head, then its rows; the first column is text."""
         raise NotImplementedError
 
-    def __iadd__(self: Own, other: object) -> Own:
+    def merge(self, other: object) -> None:
+        """Adds the counts of another score."""
         if type(other) is not type(self):
             kinds = f"{type(self).__name__} + {type(other).__name__}"
             raise _dynet.TypeError(f"{kinds}: want two scores of one kind")
@@ -50,13 +56,29 @@ class Score:
                 f"{type(self).__name__}: scores of different settings, {settings}, do not add up"
             )
         self._take(other)
+
+    def __iadd__(self: Own, other: object) -> Own:
+        self.merge(other)
         return self
 
     def __add__(self: Own, other: object) -> Own:
-        total: Own = type(self).__new__(type(self))
-        total.__dict__.update(_copied(vars(self)))
-        total += other
+        total = self._copy()
+        total.merge(other)
         return total
+
+    def __radd__(self: Own, other: object) -> Own:
+        """For `sum`, which begins with 0."""
+        if type(other) is not int or other != 0:
+            kinds = f"{type(other).__name__} + {type(self).__name__}"
+            raise _dynet.TypeError(f"{kinds}: want two scores of one kind")
+        return self._copy()
+
+    def _copy(self: Own) -> Own:
+        from copy import deepcopy
+
+        copy: Own = type(self).__new__(type(self))
+        copy.__dict__.update(deepcopy(vars(self)))
+        return copy
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and vars(other) == vars(self)
@@ -68,13 +90,6 @@ class Score:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.value:.4f}>"
-
-
-def _copied(fields: dict[str, object]) -> dict[str, object]:
-    """Copies of the counts, nested counts included."""
-    from copy import deepcopy
-
-    return deepcopy(fields)
 
 
 def table(rows: list[tuple[str, ...]]) -> str:
@@ -96,17 +111,57 @@ def share(part: float, whole: float) -> float:
     return part / whole if whole else math.nan
 
 
-def pairs(
-    name: str, gold: Iterable[object], predicted: Iterable[object]
-) -> list[tuple[object, object]]:
-    """Answers side by side. ValueError that names `name` if one list is longer."""
-    gold, predicted = list(gold), list(predicted)
+def number_of(name: str, what: str, x: object) -> int:
+    """A count: 3, 3.0, numpy.int64(3). ValueError that names `what` for other values."""
+    try:
+        number = whole(x)
+    except Exception:
+        number = -1
+    if number < 0:
+        raise _dynet.ValueError(f"{name}: {what}={x!r}; want a whole number of 0 or more")
+    return number
+
+
+def pairs(name: str, gold: Iterable[Hashable], predicted: Iterable[Hashable]) -> list[Pair]:
+    """Answers side by side. ValueError that names `name` if one list is longer; TypeError for
+    answers that are no single things, such as lists or rows of a matrix."""
+    gold, predicted = listed(name, "gold", gold), listed(name, "predicted", predicted)
     if len(gold) != len(predicted):
         raise _dynet.ValueError(
             f"{name}.add: {len(gold)} gold answers and {len(predicted)} predicted ones; want one "
             "prediction for each answer"
         )
     return list(zip(gold, predicted))
+
+
+def listed(
+    name: str, which: str, answers: Iterable[Hashable], *, ordered: bool = True
+) -> list[Hashable]:
+    """Answers of `which` side, checked. Sets have no order, and are refused if it matters."""
+    kind = type(answers).__name__
+    if ordered and isinstance(answers, (set, frozenset, dict)):
+        raise _dynet.TypeError(f"{name}.add: {which} is a {kind}; want a list of answers, in order")
+    try:
+        found = list(answers)
+    except TypeError:  # a number, None, an array without dimensions
+        found = None
+    if found is None:
+        raise _dynet.TypeError(f"{name}.add: {which} is a {kind}; want a list of answers")
+    for i, answer in enumerate(found):
+        if not _has_hash(answer):
+            raise _dynet.TypeError(
+                f"{name}.add: {which}[{i}] is a {type(answer).__name__} that can change; want one "
+                "answer, such as a text or a number"
+            )
+    return found
+
+
+def _has_hash(answer: object) -> bool:
+    try:
+        hash(answer)
+    except TypeError:
+        return False
+    return True
 
 
 class Accuracy(Score):
@@ -125,14 +180,14 @@ class Accuracy(Score):
         self.correct = 0
         self.total = 0
 
-    def add(self, gold: Iterable[object], predicted: Iterable[object]) -> None:
+    def add(self, gold: Iterable[Hashable], predicted: Iterable[Hashable]) -> None:
         """Two lists of one length. ValueError otherwise; then nothing is counted."""
         counted = [
             right == answer
             for right, answer in pairs("Accuracy", gold, predicted)
             if self.ignored is None or right != self.ignored
         ]
-        self.correct += sum(map(bool, counted))
+        self.correct += sum(map(bool, counted))  # also of NumPy's truth values
         self.total += len(counted)
 
     @property
@@ -171,11 +226,21 @@ class F1(Score):
 
     def add(self, gold: Iterable[Hashable], predicted: Iterable[Hashable]) -> None:
         """Two collections. Each occurrence of an element counts."""
-        wanted, found = Counter(gold), Counter(predicted)
+        name = type(self).__name__
+        wanted = Counter(listed(name, "gold", gold, ordered=False))
+        found = Counter(listed(name, "predicted", predicted, ordered=False))
         self.count((wanted & found).total(), wanted.total(), found.total())
 
-    def count(self, matched: int, gold: int, predicted: int) -> None:
-        """Adds numbers that were counted elsewhere."""
+    def count(self, matched: Whole, gold: Whole, predicted: Whole) -> None:
+        """Adds numbers that were counted elsewhere. ValueError if more match than there are."""
+        names = ("matched", "gold", "predicted")
+        numbers = zip(names, (matched, gold, predicted))
+        matched, gold, predicted = (number_of("F1.count", name, x) for name, x in numbers)
+        if matched > min(gold, predicted):
+            raise _dynet.ValueError(
+                f"F1.count: {matched} matched of {gold} gold and {predicted} predicted; want no "
+                "more than each of both"
+            )
         self.matched += matched
         self.gold += gold
         self.predicted += predicted
@@ -283,13 +348,18 @@ class Perplexity(Score):
         self.loss = 0.0
         self.words = 0
 
-    def add(self, loss: float, words: int) -> None:
-        """The sum of the losses of `words` words. ValueError for fewer than 0 words, or a loss that
-        is NaN."""
-        loss, words = float(loss), int(words)
-        if words < 0 or math.isnan(loss):
+    def add(self, loss: float, words: Whole) -> None:
+        """The sum of the losses of `words` words. ValueError for another number than 0 or more
+        words, a loss that is NaN, or a loss without words."""
+        try:
+            loss = float(loss)
+        except (TypeError, ValueError):
+            raise _dynet.TypeError(f"Perplexity.add: loss={loss!r}; want a number") from None
+        words = number_of("Perplexity.add", "words", words)
+        if math.isnan(loss) or (words == 0 and loss != 0):
             raise _dynet.ValueError(
-                f"Perplexity.add: a loss of {loss} for {words} words; want a number, and 0 or more"
+                f"Perplexity.add: a loss of {loss} for {words} words; want a number, and 0 for no "
+                "words"
             )
         self.loss += loss
         self.words += words

@@ -14,15 +14,31 @@ if TYPE_CHECKING:
     #: Type, first word, word behind the last one.
     Span: TypeAlias = tuple[str, int, int]
 
-SCHEMES = ("any", "BIO", "BIOES")
+#: Names of schemes, and the scheme that is meant.
+SCHEMES = {"any": "any", "BIO": "BIO", "BIOES": "BIOES", "IOBES": "BIOES"}
 
 
-def _split(tag: str) -> tuple[str, str]:
+def _scheme(name: str) -> str:
+    if not isinstance(name, str) or name not in SCHEMES:
+        raise _dynet.ValueError(f"spans: scheme={name!r}; want one of {', '.join(SCHEMES)}")
+    return SCHEMES[name]
+
+
+def _check_list(name: str, tags: Iterable[str]) -> None:
+    """TypeError for a text, whose letters would be taken for tags, and for things without items."""
+    if isinstance(tags, str):
+        raise _dynet.TypeError(f"{name} is the text {tags!r}; want a list of tags")
+    if not hasattr(tags, "__iter__"):
+        raise _dynet.TypeError(f"{name} is a {type(tags).__name__}; want a list of tags")
+
+
+def _split(number: int, tag: object) -> tuple[str, str]:
     """The letter of a tag and its type: B-PER is ("B", "PER"), and O is ("O", "")."""
-    letter, _, kind = tag.partition("-")
+    letter, _, kind = str(tag).partition("-")
     if letter not in ("B", "I", "E", "S", "O") or (letter == "O") != (tag == "O"):
         raise _dynet.ValueError(
-            f"spans: the tag {tag!r}; want O, or B, I, E or S with '-' and a type, such as B-PER"
+            f"spans: the tag {tag!r} of word {number}; want O, or B, I, E or S with '-' and a "
+            "type, such as B-PER"
         )
     return letter, kind
 
@@ -30,10 +46,11 @@ def _split(tag: str) -> tuple[str, str]:
 def spans(tags: Sequence[str], scheme: str = "any") -> list[Span]:
     """The spans of a sentence's tags: (type, first word, word behind the last one), in order.
 
-    `scheme`: "any" takes BIO, BIOES (IOBES) and the older IOB, in which a span may begin with I, as
-    the script conlleval of CoNLL-2000 does. A span begins at B or S, behind E, S and O, and at a
-    change of type; it ends at E and S, before O, and before the next span. "BIO" and "BIOES" take
-    well-formed spans only: B I I, and S or B I E. ValueError for other tags or schemes.
+    `scheme`: "any" takes BIO, BIOES and the older IOB, in which a span may begin with I, as the
+    script conlleval of CoNLL-2000 does. A span begins at B or S, behind E, S and O, and at a change
+    of type; it ends at E and S, before O, and before the next span. "BIO" and "BIOES" ("IOBES" is
+    the same) take well-formed spans only: B I I, and S or B I E. A tag without a type, such as B,
+    has the type "". ValueError for other tags or schemes.
 
     >>> spans(["B-PER", "I-PER", "O", "I-LOC"])
     [('PER', 0, 2), ('LOC', 3, 4)]
@@ -42,9 +59,9 @@ def spans(tags: Sequence[str], scheme: str = "any") -> list[Span]:
     >>> spans(["B-PER", "E-PER", "S-LOC", "B-LOC"], "BIOES")
     [('PER', 0, 2), ('LOC', 2, 3)]
     """
-    if scheme not in SCHEMES:
-        raise _dynet.ValueError(f"spans: scheme={scheme!r}; want one of {', '.join(SCHEMES)}")
-    split = [_split(tag) for tag in tags]
+    scheme = _scheme(scheme)
+    _check_list("spans: tags", tags)
+    split = [_split(number, tag) for number, tag in enumerate(tags, 1)]
     if scheme == "any":
         return _spans_of_any(split)
     return _well_formed(split, closed=scheme == "BIOES")
@@ -98,13 +115,14 @@ class SpanF1(Score):
     """
 
     def __init__(self, scheme: str = "any") -> None:
-        spans([], scheme)
-        self.scheme = scheme
+        self.scheme = _scheme(scheme)
         self.types: dict[str, F1] = {}  #: by type
 
     def add(self, gold: Iterable[str], predicted: Iterable[str]) -> None:
         """The tags of one sentence. ValueError if one list is longer, or a text is not a tag;
         nothing is counted then."""
+        for which, given in (("gold", gold), ("predicted", predicted)):
+            _check_list(f"SpanF1.add: {which}", given)
         both = pairs("SpanF1", gold, predicted)
         wanted = set(spans([str(g) for g, _ in both], self.scheme))
         found = set(spans([str(p) for _, p in both], self.scheme))

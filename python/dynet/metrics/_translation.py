@@ -34,8 +34,17 @@ class Bleu(Score):
 
     def add(self, hypothesis: str, references: str | Sequence[str]) -> None:
         """A translation and its references, texts that are not tokenized. ValueError without a
-        reference, or for another number of references than the first sentence has."""
+        reference, or for another number of references than the first sentence has; TypeError for
+        other things than texts, such as lists of words. Nothing is counted then."""
+        if not hasattr(references, "__iter__"):
+            kind = type(references).__name__
+            raise _dynet.TypeError(f"Bleu.add: references is a {kind}; want texts")
         several = (references,) if isinstance(references, str) else tuple(references)
+        for name, text in (("hypothesis", hypothesis), *(("a reference", one) for one in several)):
+            if not isinstance(text, str):
+                raise _dynet.TypeError(
+                    f"Bleu.add: {name} is a {type(text).__name__}; want a text, not tokenized"
+                )
         if not several or (self.references and len(several) != len(self.references[0])):
             wanted = f"want {len(self.references[0])}" if self.references else "want one or more"
             raise _dynet.ValueError(f"Bleu.add: {len(several)} references for a sentence; {wanted}")
@@ -49,7 +58,10 @@ class Bleu(Score):
             raise ModuleNotFoundError(
                 "Bleu: the package sacrebleu is not installed; pip install sacrebleu"
             ) from e
-        bleu = sacrebleu.BLEU(**self.settings)
+        try:
+            bleu = sacrebleu.BLEU(**self.settings)
+        except (TypeError, ValueError, AssertionError) as e:
+            raise _dynet.ValueError(f"Bleu: sacrebleu refuses {self.settings}: {e}") from e
         score = bleu.corpus_score(
             self.hypotheses, [list(stream) for stream in zip(*self.references)]
         )
@@ -72,6 +84,10 @@ class Bleu(Score):
                 )
         self.hypotheses += other.hypotheses
         self.references += other.references
+
+    def __repr__(self) -> str:
+        """Without the value, which takes time and the package."""
+        return f"<Bleu of {len(self.hypotheses)} sentences>"
 
     def _rows(self) -> list[tuple[str, ...]]:
         value, signature = self._result() if self.hypotheses else (math.nan, "")

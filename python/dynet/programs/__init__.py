@@ -43,6 +43,7 @@ def load(name: str) -> Any:
 
 def _run(arguments: list[str]) -> int:
     import dynet as dy
+    from dynet._program import complain
 
     from ._options import OptionError, parse
 
@@ -59,8 +60,7 @@ def _run(arguments: list[str]) -> int:
         print("dynet: stopped, as nobody reads the output; go on by --resume", file=sys.stderr)
         return 2
     except (OptionError, dy.Error, OSError, ImportError) as error:
-        # The line of a program says nothing to people who wrote none.
-        print(f"dynet: {str(error).partition(chr(10) + '  called at ')[0]}", file=sys.stderr)
+        complain(error)
         return 2
     except KeyboardInterrupt:
         print("dynet: stopped", file=sys.stderr)

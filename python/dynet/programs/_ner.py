@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 
 class Ner(Reader):
+    KIND = "ner"
+
     def __init__(
         self,
         model: ParameterCollection,
@@ -125,7 +127,7 @@ class Ner(Reader):
 
     @staticmethod
     def columns(score: SpanF1) -> dict[str, float]:
-        return {"F1": score.value}
+        return {"F1": 100 * score.value}
 
     @staticmethod
     def table(score: SpanF1) -> str:

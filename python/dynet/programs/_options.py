@@ -6,6 +6,8 @@ import argparse
 import math
 import os
 
+import _dynet
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,9 +60,9 @@ def make_parser() -> tuple[_Parser, _Parser]:
     train = commands.add_parser("train", help="train a model on a treebank", allow_abbrev=False)
     train.add_argument(
         "kind",
-        choices=["tagger", "parser", "ner"],
+        choices=["tagger", "parser", "ner", "lm"],
         help="tagger: UPOS, XPOS, features, lemmas; parser: these, heads and relations; ner: tags "
-        "of names, in columns",
+        "of names, in columns; lm: a language model of sentences, one a line",
     )
     _add_training(train)
     tag = commands.add_parser("tag", help="tag the words of a file", allow_abbrev=False)
@@ -68,22 +70,34 @@ def make_parser() -> tuple[_Parser, _Parser]:
         "evaluate", help="compare a model's answers with a file", allow_abbrev=False
     )
     parse = commands.add_parser("parse", help="parse the words of a file", allow_abbrev=False)
-    for command in (tag, parse, evaluate):
+    score = commands.add_parser(
+        "score", help="perplexities of lines by a language model", allow_abbrev=False
+    )
+    for command in (tag, parse, evaluate, score):
         command.add_argument("model", help="a file that `dynet train` wrote")
         command.add_argument("file", help="sentences in the format of --train")
-    for command in (tag, parse):
+    for command in (tag, parse, score):
         command.add_argument("--output", metavar="FILE", help="for the sentences (standard output)")
+    for command in (train, tag, parse, evaluate, score):
+        command.add_argument("--devices", metavar="D", help="as --dynet-devices of the library")
     return parser, train
 
 
 def _add_training(train: argparse.ArgumentParser) -> None:
     data = train.add_argument_group("data")
     data.add_argument(
-        "--train", metavar="FILE", help="sentences to learn from: CoNLL-U, or columns"
+        "--train", metavar="FILE", help="sentences to learn from: CoNLL-U, columns, or lines"
     )
     data.add_argument("--dev", metavar="FILE", help="others, to choose the best epoch by")
     data.add_argument("--output", metavar="FILE", help="for the model, .safetensors")
     data.add_argument("--config", metavar="FILE", help="options in TOML: epochs = 5")
+    some = train.add_argument_group("some models")
+    some.add_argument(
+        "--transition", action="store_true", help="parser: choose actions on a stack, not trees"
+    )
+    some.add_argument(
+        "--vocabulary", type=whole(1), help="lm: words at most, the most frequent ones (10000)"
+    )
     how = train.add_argument_group("training")
     how.add_argument("--epochs", type=whole(1), default=10, help="passes over --train (10)")
     how.add_argument("--batch", type=whole(1), default=16, help="sentences an update (16)")
@@ -107,6 +121,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser, train = make_parser()
     own = _without_the_library(arguments)
     options = parser.parse_args(own)
+    _check_devices(options.devices)
     if options.command == "train":
         if options.config is not None:
             first = _read_config(options.config, train, options.kind)
@@ -114,7 +129,20 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         for name in ("train", "output"):
             if getattr(options, name) is None:
                 raise OptionError(f"train: want --{name} FILE")
+        for name, kind in (("transition", "parser"), ("vocabulary", "lm")):
+            if getattr(options, name) and options.kind != kind:
+                raise OptionError(f"--{name} is for `dynet train {kind}`, not {options.kind}")
     return options
+
+
+def _check_devices(devices: str | None) -> None:
+    """For words that are not those of the process (`dynet._program`), which come too late."""
+    started = _dynet.get_device_info("").name
+    if devices is not None and devices.split(",")[0] != started:
+        raise OptionError(
+            f"--devices {devices}: the library has started on {started}; want dynet_config.set("
+            f"devices={devices!r}) before dynet is imported"
+        )
 
 
 def _without_the_library(arguments: list[str]) -> list[str]:
@@ -150,7 +178,7 @@ def _read_config(file: str, train: _Parser, kind: str) -> list[str]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
         raise OptionError(f"{file}: no TOML: {e}") from None
     defaults = vars(train.parse_args([kind]))
-    known = sorted({*defaults} - {"kind", "config"})
+    known = sorted({*defaults} - {"kind", "config", "devices"})
     words: list[str] = []
     for name, value in found.items():
         if name not in known:

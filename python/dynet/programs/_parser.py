@@ -1,8 +1,7 @@
 """A parser: trees over words, and the columns of the tagger.
 
-Two more LSTMs read the states of the tagger's. For each word, products of two vectors score the
-other words as its head (Dozat and Manning 2017), and the relations to this head. Tags are trained
-beside, and are no input.
+For each word, products of two vectors score the other words as its head (Dozat and Manning 2017),
+and the relations to this head. The tree with the best sum of scores is chosen.
 """
 
 from __future__ import annotations
@@ -11,30 +10,21 @@ from itertools import chain
 
 import _dynet
 
-from dynet import BiRNNBuilder
-from dynet.text import Vocabulary, with_columns
-
-from ._reader import Example
-from ._tagger import Tagger
+from ._tree_tagger import TreeTagger
 from ._trees import best_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _dynet import ConlluSentence, Expression, ParameterCollection, Parameters
+    from _dynet import Expression, ParameterCollection
+
+    from dynet.text import Vocabulary
 
     from ._features import Features
     from ._tagger import Answers
+    from ._tree_tagger import Tree
 
 #: Sizes of the vectors that score heads, and relations.
 ARC, RELATION = 200, 64
-
-
-class Tree(Example):
-    """An example with heads and relations."""
-
-    def __init__(self, example: Example, heads: list[int], relations: list[int]) -> None:
-        super().__init__(example.rows, example.labels)
-        self.heads, self.relations = heads, relations
 
 
 class Read:
@@ -46,9 +36,7 @@ class Read:
         self.dependents, self.heads = dependents, heads
 
 
-class Parser(Tagger):
-    FILLED = (*Tagger.FILLED, "UAS", "LAS", "CLAS")
-
+class Parser(TreeTagger):
     def __init__(
         self,
         model: ParameterCollection,
@@ -58,14 +46,9 @@ class Parser(Tagger):
         embedding: int = 32,
         dropout: float = 0.33,
     ) -> None:
-        """`known` ends with the relations."""
-        *tags, self.relations = known
-        super().__init__(model, words, tags, size, embedding, dropout)
-        both = 2 * size
-        self.upper = BiRNNBuilder(1, both, both, self.pc, _dynet.VanillaLSTMBuilder)
-        self.root = self.pc.add_parameters(both, name="root")
+        super().__init__(model, words, known, size, embedding, dropout)
         self.layers = [
-            (self._matrix(n, both, f"{name}-W"), self._zeros(n, f"{name}-b"))
+            (self._matrix(n, 2 * size, f"{name}-W"), self._zeros(n, f"{name}-b"))
             for name, n in (
                 *(("arc-dependent", ARC), ("arc-head", ARC)),
                 *(("relation-dependent", RELATION), ("relation-head", RELATION)),
@@ -78,49 +61,10 @@ class Parser(Tagger):
         self.single = [self._matrix(count, RELATION, f"relation-{i}") for i in range(2)]
         self.relation_bias = self._zeros(count, "relation-bias")
 
-    def _matrix(self, rows: int, columns: int, name: str) -> Parameters:
-        return self.pc.add_parameters((rows, columns), name=name)
-
-    def _zeros(self, rows: int, name: str) -> Parameters:
-        return self.pc.add_parameters(rows, init=0, name=name)
-
-    @classmethod
-    def known_of(cls, sentences: list[ConlluSentence]) -> list[Vocabulary]:
-        relations = (w.deprel for s in sentences for w in s.words)
-        return [*super().known_of(sentences), Vocabulary.from_counts(relations, unknown=None)]
-
-    @property
-    def spec(self) -> tuple[object, ...]:
-        return (
-            *(self.words, [*self.known, self.relations]),
-            *(self.size, self.embedding, self.dropout),
-        )
-
-    @classmethod
-    def read(cls, file: str) -> list[ConlluSentence]:
-        """All sentences. IoError for a word without a head."""
-        sentences = super().read(file)
-        for number, sentence in enumerate(sentences, 1):
-            for word in sentence.words:
-                if word.head is None:
-                    raise _dynet.IoError(
-                        f"{file}: sentence {number}: word {word.id} ({word.form!r}) has no head; "
-                        "want a number, or 0"
-                    )
-        return sentences
-
-    def _text(self, sentence: ConlluSentence, answers: Answers) -> str:
-        return with_columns(sentence, **answers)
-
-    def example(self, sentence: ConlluSentence) -> Tree:
-        heads = [w.head or 0 for w in sentence.words]
-        relations = self.relations.ids([w.deprel for w in sentence.words])
-        return Tree(super().example(sentence), heads, relations)
-
     def views(self, states: list[Expression]) -> Read:
         """From the states of the tagger."""
         n, dropped = len(states), self.dropped
-        upper = self.upper.transduce([dropped(h) for h in states])
+        upper = self.upper_states(states)
         words = dropped(_dynet.concatenate_to_batch(upper))
         heads = dropped(_dynet.concatenate_to_batch([self.root, *upper]))
         d, h, rd, rh = (
@@ -141,15 +85,11 @@ class Parser(Tagger):
         terms = (self.relation_bias, self.single[0], read.dependents, self.single[1], of_heads)
         return pairs * of_heads + _dynet.affine_transform([*terms])
 
-    def loss(self, example: Example) -> Expression:
-        assert isinstance(example, Tree)
-        states = self.states(example.rows)
+    def tree_loss(self, states: list[Expression], tree: Tree) -> Expression:
         read = self.views(states)
-        arcs = _dynet.sequence_loss(read.arcs, example.heads)
-        scores = self.relation_scores(read, example.heads)
-        relations = _dynet.sequence_loss(scores, example.relations)
-        total = self.columns_loss(states, example) + arcs + relations
-        return total * (1 / len(example.rows))
+        arcs = _dynet.sequence_loss(read.arcs, tree.heads)
+        scores = self.relation_scores(read, tree.heads)
+        return arcs + _dynet.sequence_loss(scores, tree.relations)
 
     def answers(self, forms: list[list[str]]) -> list[Answers]:
         states = [self.states(self.rows(some)) for some in forms]

@@ -43,6 +43,7 @@ def answers_of(sentence: ConlluSentence) -> Answers:
 class Tagger(Reader):
     """`known`: the answers of each column."""
 
+    KIND = "tagger"
     #: Columns of `ConlluScores`.
     FILLED: tuple[str, ...] = ("UPOS", "XPOS", "UFeats", "AllTags", "Lemmas")
 
@@ -151,7 +152,7 @@ class Tagger(Reader):
             yield with_columns(sentence, **answers)
 
     def score(self, sentences: list[ConlluSentence]) -> ConlluScores:
-        scores = ConlluScores()
+        scores = ConlluScores(several_roots=True)
         with tempfile.TemporaryDirectory() as folder:
             files = [os.path.join(folder, name) for name in ("gold", "answered")]
             for file, answered in zip(files, (((s, {}) for s in sentences), self.tag(sentences))):
@@ -166,7 +167,7 @@ class Tagger(Reader):
     @classmethod
     def columns(cls, scores: ConlluScores) -> dict[str, float]:
         """The numbers that a training prints."""
-        return {name: scores.columns[name].value for name in cls.FILLED}
+        return {name: 100 * scores.columns[name].value for name in cls.FILLED}
 
     @classmethod
     def table(cls, scores: ConlluScores) -> str:

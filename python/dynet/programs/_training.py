@@ -31,8 +31,9 @@ def train(
     loss: Callable[[Any], _dynet.Expression],
     examples: list[Any],
     score: Callable[[], dict[str, float]] | None,
+    larger_is_better: bool = True,
 ) -> None:
-    """Trains, and leaves the parameters of the best epoch in the model: of the highest mean of the
+    """Trains, and leaves the parameters of the best epoch in the model: of the best mean of the
     numbers of `score`; without it those of the last epoch. The rate falls to 0 in half a wave."""
     trainer = _dynet.AdamTrainer(model, options.rate)
     updates = options.epochs * -(-len(examples) // options.batch)
@@ -43,7 +44,9 @@ def train(
             f"'{folder}' has checkpoints of another training; go on with it by --resume, or remove "
             "the folder"
         )
-    checkpoint = _dynet.Checkpointer(folder, model, trainer, every_seconds=60)
+    checkpoint = _dynet.Checkpointer(
+        folder, model, trainer, every_seconds=60, larger_is_better=larger_is_better
+    )
     schedule = repr(trainer.schedule)
     if options.resume and checkpoint.resume() and repr(trainer.schedule) != schedule:
         raise _dynet.UsageError(
@@ -55,7 +58,7 @@ def train(
 
     def on_eval(step: Step) -> float | None:
         columns = score() if score is not None else {}
-        shown = "".join(f"  {name} {100 * value:.2f}" for name, value in columns.items())
+        shown = "".join(f"  {name} {value:.2f}" for name, value in columns.items())
         seconds = time.monotonic() - start
         print(f"epoch {step.epoch}  loss {step.loss:.4f}{shown}  {seconds:.0f} s", flush=True)
         return sum(columns.values()) / len(columns) if columns else None
@@ -69,6 +72,7 @@ def train(
         seed=options.seed,
         workers=options.workers,
         on_eval=on_eval,
+        larger_is_better=larger_is_better,
         checkpoint=checkpoint,
     )
     if history.best_epoch is not None:

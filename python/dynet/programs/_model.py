@@ -1,0 +1,65 @@
+"""The part that all models have in common."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import _dynet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any, TypeVar
+
+    from _dynet import Expression, ParameterCollection
+
+    Own = TypeVar("Own", bound="Model")
+
+#: Sentences whose graphs are computed together.
+TOGETHER = 64
+
+
+class Model:
+    """Parameters, and data that give them a meaning; `dynet.save` writes both.
+
+    A program's model adds: `KIND`, the word behind ``dynet train``; `read`, the sentences of a
+    file; `for_data`, `example` and `loss` for its training; `forms` and `answers` for new
+    sentences; `write`, the texts of answered sentences; `score`, `columns` and `table` for its
+    quality.
+    """
+
+    KIND = ""
+    #: Whether larger numbers of `columns` are better.
+    LARGER_IS_BETTER = True
+
+    def __init__(self, model: ParameterCollection, dropout: float) -> None:
+        self.dropout = dropout
+        self.pc = model.add_subcollection(type(self).__name__.lower())
+
+    @classmethod
+    def from_spec(cls: type[Own], spec: tuple[Any, ...], model: ParameterCollection) -> Own:
+        return cls(model, *spec)
+
+    def param_collection(self) -> ParameterCollection:
+        return self.pc
+
+    def dropped(self, x: Expression) -> Expression:
+        return _dynet.dropout(x, self.dropout) if self.dropout else x
+
+    @staticmethod
+    def forms(sentence: Any) -> list[str]:
+        """The words of a sentence."""
+        raise NotImplementedError
+
+    def answers(self, forms: list[list[str]]) -> list[Any]:
+        """Of several sentences, computed together."""
+        raise NotImplementedError
+
+    def tag(self, sentences: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+        """Sentences with their answers, without dropout."""
+        source = iter(sentences)
+        while group := list(islice(source, TOGETHER)):
+            with _dynet.no_grad(), _dynet.evaluating():
+                _dynet.renew_cg()
+                answers = self.answers([self.forms(s) for s in group])
+            yield from zip(group, answers)
