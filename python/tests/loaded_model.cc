@@ -26,9 +26,9 @@ using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
 namespace {
 
 std::vector<float> numbers(unsigned first, unsigned count) {
-  std::vector<float> x;
+  std::vector<float> x(count);
   for (unsigned i = 0; i < count; ++i) {
-    x.push_back((static_cast<float>((first * 7 + i * 3) % 11) - 5.0F) / 8.0F);
+    x[i] = (static_cast<float>((first * 7 + i * 3) % 11) - 5.0F) / 8.0F;
   }
   return x;
 }
