@@ -212,7 +212,48 @@ def _record(x: Any, i: int, keys: _Keys) -> dict[str, Any]:
 
     owner = f"object {i}, a {type(x).__name__},"
     spec = _specs.encoded(x.spec, owner)
-    return {"kind": _specs.class_name(type(x), owner), "spec": spec, "key": key}
+    record = {"kind": _specs.class_name(type(x), owner), "spec": spec, "key": key}
+    settings = _settings(x)
+    if settings:
+        record["settings"] = _specs.encoded(settings, owner, "settings")
+    return record
+
+
+#: Settings for training, which a program makes again.
+_FOR_TRAINING = {"set_dropout", "set_dropouts", "set_weightnoise", "set_updated"}
+
+
+def _builders_in(x: Any) -> list[Any]:
+    """The builders of the module that `x` is or consists of."""
+    from ._bidirectional import BiRNNBuilder
+
+    if isinstance(x, BiRNNBuilder):
+        return [builder for layer in x.builder_layers for builder in layer]
+    return [x]
+
+
+def _settings(x: Any) -> list[tuple[int, str, tuple[Any, ...]]]:
+    """The calls after the constructor that change the function of a builder, such as `forbid`:
+    which of its builders, the method, and the arguments."""
+    settings = []
+    for i, builder in enumerate(_builders_in(x)):
+        made = _dynet._made_of(builder)
+        for method, arguments in made[-1] if made is not None else ():
+            if method not in _FOR_TRAINING:
+                settings.append((i, method, arguments))
+    return settings
+
+
+def _set(x: Any, settings: list[tuple[int, str, tuple[Any, ...]]]) -> None:
+    from ._pickling import ours
+
+    builders = _builders_in(x)
+    for i, method, arguments in settings:
+        is_setting = type(method) is str and method.startswith(("set_", "forbid"))
+        is_ours = _dynet._made_of(builders[i]) is not None
+        if not is_setting or not is_ours or not hasattr(ours(type(builders[i])), method):
+            raise ValueError(f"'{method}' is no setting of a {type(builders[i]).__name__}")
+        getattr(ours(type(builders[i])), method)(builders[i], *arguments)
 
 
 def _read_meta(meta: str, trust: bool) -> str | list[Any]:
@@ -274,6 +315,7 @@ def _check(records: list[Any], meta: Source) -> None:
             if record["kind"] not in ("Parameters", "LookupParameters") and "made" not in record:
                 _specs.class_of(record["kind"], meta)
                 _specs.decoded(record["spec"], meta)
+                _specs.decoded(record.get("settings"), meta)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as e:
         if isinstance(e, IoError):
             raise
@@ -300,6 +342,7 @@ def _made(record: dict[str, Any], meta: Source, data: str, pc: ParameterCollecti
         else:
             cls, spec = _specs.class_of(kind, meta), _specs.decoded(record["spec"], meta)
         made = cls.from_spec(spec, pc)
+        _set(made, _specs.decoded(record.get("settings"), meta) or [])
     except (TypeError, ValueError, OverflowError, LookupError) as e:
         if isinstance(e, IoError):
             raise

@@ -118,6 +118,19 @@ def builders(m: dy.ParameterCollection) -> dict:
     ):
         both = dy.BiRNNBuilder(1, 4, 6, m, cls, **option)
         made[f"BiRNNBuilder of {cls.__name__} with options"] = (both, both_ways)
+    # Settings of finished builders that change their functions.
+    crf = dy.CRFBuilder(4, m)
+    crf.forbid(1, 2)
+    crf.forbid_start(3)
+    crf.forbid_end(0)
+    made["CRFBuilder with forbidden tags"] = (crf, lambda b: b.best_path(matrix())[1])
+    lstm = dy.VanillaLSTMBuilder(2, 4, 5, m, True)
+    lstm.set_ln_epsilon(0.5)
+    lstm.set_dropout(0.9)  # for training: not saved
+    made["VanillaLSTMBuilder with epsilon"] = (lstm, recurrent)
+    both = dy.BiRNNBuilder(2, 4, 6, m, dy.VanillaLSTMBuilder, ln_lstm=True)
+    both.builder_layers[1][0].set_ln_epsilon(0.25)
+    made["BiRNNBuilder with epsilon"] = (both, both_ways)
     for cls in (
         *(dy.ChildSumTreeLSTMBuilder, dy.TreeGRUBuilder),
         *(dy.UnidirectionalTreeLSTMBuilder, dy.BidirectionalTreeLSTMBuilder),
@@ -162,7 +175,12 @@ def test_every_class_has_the_same_numbers_in_cpp(tmp_path):
     assert found.keys() == made.keys()
     for name, (builder, use) in made.items():
         dy.renew_cg()
-        assert found[name] == use(builder).npvalue().ravel(order="F").tolist(), name
+        with dy.evaluating():
+            assert found[name] == use(builder).npvalue().ravel(order="F").tolist(), name
+    again = dy.load(file, dy.ParameterCollection())
+    for name, builder in again.items():  # in Python, too, and without the dropout
+        dy.renew_cg()
+        assert found[name] == made[name][1](builder).npvalue().ravel(order="F").tolist(), name
 
 
 def test_names_come_back(tmp_path):
@@ -201,6 +219,23 @@ def test_a_vocabulary_needs_no_import(tmp_path):
 
     run = [sys.executable, "-c", program]
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "[0]\n"
+
+
+@pytest.mark.parametrize("call", ["copy", "set_nothing", "param_collection"])
+def test_a_setting_is_no_other_call(tmp_path, call):
+    m = dy.ParameterCollection()
+    crf = dy.CRFBuilder(2, m)
+    crf.forbid(0, 1)
+    file = tmp_path / "model"
+    dy.save(str(file), [crf])
+    meta = tmp_path / "model.meta"
+    text = meta.read_text()
+    assert '"forbid"' in text
+    meta.write_text(text.replace('"forbid"', f'"{call}"'))
+    other = dy.ParameterCollection()
+    with pytest.raises(dy.IoError, match=f"'{call}' is no setting of a CRFBuilder"):
+        dy.load(str(file), other)
+    assert other.parameter_count() == 0
 
 
 def test_refusals(tmp_path):

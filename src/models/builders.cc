@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <sstream>
+#include <type_traits>
 
 #include "dynet/adaptive-softmax.h"
 #include "dynet/attention.h"
@@ -25,6 +26,42 @@
 namespace dynet::models {
 namespace {
 
+// ---- settings of finished builders. Python does not save settings for training.
+
+template <class B>
+bool set_one(B& b, const std::string& method, const Arguments& a) {
+  if constexpr (std::is_base_of_v<StandardLSTMBuilder, B>) {
+    if (method == "set_ln_epsilon") {
+      b.set_ln_epsilon(static_cast<float>(a.at(0).number()));
+      return true;
+    }
+  }
+  if constexpr (std::is_same_v<B, CRFBuilder>) {
+    if (method == "forbid") {
+      b.forbid(a.size(0), a.size(1));
+      return true;
+    }
+    if (method == "forbid_start" || method == "forbid_end") {
+      method == "forbid_start" ? b.forbid_start(a.size(0)) : b.forbid_end(a.size(0));
+      return true;
+    }
+  }
+  return false;
+}
+template <class B>
+bool set(B& b, unsigned i, const std::string& method, const Arguments& a) {
+  return i == 0 && set_one(b, method, a);
+}
+/// Its builders are counted layer by layer, the forward one first.
+template <class B>
+bool set(BiRNNBuilder<B>& both, unsigned i, const std::string& method, const Arguments& a) {
+  if (i / 2 >= both.builder_layers.size()) {
+    return false;
+  }
+  auto& layer = both.builder_layers[i / 2];
+  return set_one(i % 2 == 0 ? layer.forward : layer.backward, method, a);
+}
+
 /// `Base`: a second class by which programs may ask for the builder.
 template <class Base, class B>
 Built built(B made) {
@@ -32,7 +69,10 @@ Built built(B made) {
   return {object,
           {{typeid(B), object.get()}, {typeid(Base), static_cast<Base*>(object.get())}},
           name_of(typeid(B)),
-          object->get_parameter_collection()};
+          object->get_parameter_collection(),
+          [b = object.get()](unsigned i, const std::string& method, const Arguments& a) {
+            return set(*b, i, method, a);
+          }};
 }
 
 // ---- recurrent builders

@@ -17,6 +17,7 @@
 
 namespace dynet {
 
+using models::Arguments;
 using models::Built;
 using models::Value;
 using nlohmann::json;
@@ -42,7 +43,10 @@ struct Entry {
     if (parameter || table) {
       return parameter ? "a parameter" : "a lookup parameter";
     }
-    return dict ? "a vocabulary" : value->told();
+    if (dict) {
+      return "a vocabulary";
+    }
+    return value ? value->told() : "nothing";
   }
 };
 
@@ -99,6 +103,18 @@ const std::string& text_of(const json& record, const char* member, const std::st
   return found->get_ref<const std::string&>();
 }
 
+/// A list of (number of a builder, method, arguments).
+void set_all(const Built& builder, const Value& settings, const std::string& place) {
+  for (const Value& setting : settings.list()) {
+    const Arguments call(setting);
+    const std::string& method = call.at(1).text();
+    if (!builder.set(call.size(0), method, Arguments(call.at(2)))) {
+      throw errors::IoError(place + " has the setting '" + io::shown(method) +
+                            "', which only Python knows of a " + builder.name);
+    }
+  }
+}
+
 /// Adds the parameters of one object to `model`.
 Entry entry_of(SafetensorsLoader& loader, ParameterCollection& model, const json& record,
                const std::string& place) {
@@ -125,6 +141,9 @@ Entry entry_of(SafetensorsLoader& loader, ParameterCollection& model, const json
       throw errors::IoError(place + " has no 'spec'; the list of objects is damaged");
     }
     entry.builder = models::make_builder(kind, Value(*spec, place + ": spec"), model, place);
+    if (const auto settings = record.find("settings"); settings != record.end()) {
+      set_all(*entry.builder, Value(*settings, place + ": settings"), place);
+    }
     loader.populate(entry.builder->collection, key);
   }
   return entry;

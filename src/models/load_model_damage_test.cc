@@ -40,7 +40,7 @@ class LoadModelDamageTest : public ::testing::Test {
     saver.set_metadata("objects", objects);
     saver.close();
     try {
-      LoadedModel loaded = load_model(file_);
+      const LoadedModel loaded = load_model(file_);
       for (const std::string& name : loaded.names()) {
         EXPECT_TRUE(loaded.contains(name));
       }

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "dynet/birnn.h"
+#include "dynet/crf-builder.h"
 #include "dynet/expr.h"
 #include "dynet/gru.h"
 #include "dynet/load-model.h"
@@ -100,8 +101,8 @@ TEST_F(LoadModelTest, BothWaysWithOptions) {
 }
 
 TEST_F(LoadModelTest, ParametersAndTables) {
-  Parameter w = model_.add_parameters({2, 3}, "W");
-  LookupParameter e = model_.add_lookup_parameters(4, {2}, "E");
+  const Parameter w = model_.add_parameters({2, 3}, "W");
+  const LookupParameter e = model_.add_lookup_parameters(4, {2}, "E");
   write(R"({"w": {"kind": "Parameters", "key": "/W"},
             "e": {"kind": "LookupParameters", "key": "/E"}})");
   const LoadedModel loaded = load_model(file_);
@@ -156,7 +157,7 @@ TEST_F(LoadModelTest, PlainData) {
 }
 
 TEST_F(LoadModelTest, RefusalsNameFileEntryAndClass) {
-  GRUBuilder gru(1, 3, 2, model_);
+  const GRUBuilder gru(1, 3, 2, model_);
   const std::string at = "'" + file_ + "': 'x'";
   const auto error_with = [&](const std::string& kind, const std::string& spec) {
     return error_of_loading(R"({"x": {"kind": ")" + kind + R"(", "key": "/gru-builder", "spec": )" +
@@ -179,8 +180,35 @@ TEST_F(LoadModelTest, RefusalsNameFileEntryAndClass) {
             std::string::npos);
 }
 
+TEST_F(LoadModelTest, SettingsThatChangeAFunction) {
+  CRFBuilder crf(2, model_);
+  crf.forbid(0, 1);
+  crf.forbid_start(1);
+  const auto best = [](CRFBuilder& builder) {
+    ComputationGraph cg;
+    builder.new_graph(cg);
+    return builder.viterbi(input(cg, {2, 3}, {0, 9, 0, 9, 0, 9})).tags;
+  };
+  const auto with = [](const std::string& settings) {
+    return R"({"crf": {"kind": "dynet:CRFBuilder", "key": "/crf-builder", "spec": {"tuple": [2]},
+                       "settings": {"list": [)" +
+           settings + "]}}}";
+  };
+  write(with(R"({"tuple": [0, "forbid", {"tuple": [0, 1]}]},
+                {"tuple": [0, "forbid_start", {"tuple": [1]}]})"));
+  LoadedModel loaded = load_model(file_);
+  EXPECT_EQ(best(loaded.builder<CRFBuilder>("crf")), best(crf));
+  EXPECT_EQ(best(crf), (std::vector<unsigned>{0, 0, 0}));
+  EXPECT_EQ(error_of_loading(with(R"({"tuple": [0, "forbid_all", {"tuple": []}]})")),
+            "'" + file_ +
+                "': 'crf' has the setting 'forbid_all', which only Python knows of a "
+                "CRFBuilder");
+  EXPECT_EQ(error_of_loading(with(R"({"tuple": [0, "forbid", {"tuple": [0, 7]}]})")).find(file_),
+            1U);
+}
+
 TEST_F(LoadModelTest, SizesBeyondTheFileTakeNoMemory) {
-  GRUBuilder gru(1, 3, 2, model_);
+  const GRUBuilder gru(1, 3, 2, model_);
   for (const char* sizes : {"[1, 100000, 100000]", "[4000000000, 3, 2]", "[1, 3, 4294967295]"}) {
     const std::string error = error_of_loading(
         std::string(
@@ -198,7 +226,7 @@ TEST_F(LoadModelTest, SizesBeyondTheFileTakeNoMemory) {
 }
 
 TEST_F(LoadModelTest, NoRandomNumberIsDrawn) {
-  GRUBuilder gru(1, 3, 2, model_);
+  const GRUBuilder gru(1, 3, 2, model_);
   write(R"([{"kind": "dynet:GRUBuilder", "key": "/gru-builder", "spec": {"tuple": [1, 3, 2]}}])");
   const std::mt19937 before = *rndeng;
   (void)load_model(file_);

@@ -3,6 +3,7 @@
 // The classes of builders that a file may name, and how each is made of its arguments: the one
 // table from Python's classes to C++'s.
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <typeindex>
@@ -23,6 +24,9 @@ struct Built {
   std::vector<std::pair<std::type_index, void*>> faces;
   std::string name;  ///< of the class in C++: "BiRNNBuilder<GRUBuilder>"
   ParameterCollection collection;
+  /// A call after the constructor, such as `forbid`, of the i-th builder that this one consists of;
+  /// false if the class has no such setting.
+  std::function<bool(unsigned i, const std::string& method, const Arguments& arguments)> set;
 };
 
 /// A builder of Python's class `name`, such as "dynet:GRUBuilder", with new parameters in `model`.
