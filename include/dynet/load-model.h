@@ -6,7 +6,7 @@
 //   dy.save("tagger.safetensors", {"words": words, "table": table, "reader": lstm})    # Python
 //
 //   LoadedModel model = load_model("tagger.safetensors");                              // C++
-//   const Dict& words = model.dict("words");
+//   Dict& words = model.dict("words");
 //   LookupParameter table = model.lookup_parameter("table");
 //   auto& lstm = model.builder<VanillaLSTMBuilder>("reader");
 //
@@ -57,7 +57,7 @@ class LoadedModel {
   [[nodiscard]] Parameter parameter(const std::string& name) const;
   [[nodiscard]] LookupParameter lookup_parameter(const std::string& name) const;
   /// A vocabulary, frozen: a dy.text.Vocabulary, a dy.Dict, or a dict of words and their ids.
-  [[nodiscard]] const Dict& dict(const std::string& name) const;
+  [[nodiscard]] Dict& dict(const std::string& name);
   /// Plain data. `T` is bool, std::int64_t, double, std::string, or a std::vector of the last
   /// three. A double takes a whole number, a vector a tuple or list.
   template <class T>

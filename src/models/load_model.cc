@@ -1,4 +1,5 @@
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
 #include <utility>
@@ -27,29 +28,6 @@ namespace {
 constexpr const char* kObjects = "objects";  // the key of the metadata
 constexpr std::size_t kMostNames = 10;       // in an error
 
-/// One object of a file, of exactly one kind.
-struct Entry {
-  std::optional<Built> builder;
-  std::optional<Parameter> parameter;
-  std::optional<LookupParameter> table;
-  std::optional<Dict> dict;
-  std::optional<Value> value;  ///< plain data, and the data of a dict
-
-  /// "a GRUBuilder".
-  [[nodiscard]] std::string told() const {
-    if (builder) {
-      return "a " + builder->name;
-    }
-    if (parameter || table) {
-      return parameter ? "a parameter" : "a lookup parameter";
-    }
-    if (dict) {
-      return "a vocabulary";
-    }
-    return value ? value->told() : "nothing";
-  }
-};
-
 std::string place_of(const std::string& file, const std::string& name) {
   return "'" + file + "': '" + io::shown(name) + "'";
 }
@@ -58,6 +36,29 @@ std::string place_of(const std::string& file, const std::string& name) {
 
 /// Invariant: the values of `all` point into `document`.
 struct LoadedModel::Entries {
+  /// One object of a file, of exactly one kind.
+  struct Entry {
+    std::optional<Built> builder;
+    std::optional<Parameter> parameter;
+    std::optional<LookupParameter> table;
+    std::unique_ptr<Dict> dict;
+    std::optional<Value> value;  ///< plain data, and the data of a dict
+
+    /// "a GRUBuilder".
+    [[nodiscard]] std::string told() const {
+      if (builder) {
+        return "a " + builder->name;
+      }
+      if (parameter || table) {
+        return parameter ? "a parameter" : "a lookup parameter";
+      }
+      if (dict) {
+        return "a vocabulary";
+      }
+      return value ? value->told() : "nothing";
+    }
+  };
+
   std::string file;
   json document;
   ParameterCollection collection;
@@ -95,6 +96,8 @@ struct LoadedModel::Entries {
 
 namespace {
 
+using Entry = LoadedModel::Entries::Entry;
+
 const std::string& text_of(const json& record, const char* member, const std::string& place) {
   const auto found = record.find(member);
   if (found == record.end() || !found->is_string()) {
@@ -125,7 +128,7 @@ Entry entry_of(SafetensorsLoader& loader, ParameterCollection& model, const json
   if (const auto plain = record.find("value"); plain != record.end()) {
     entry.value.emplace(*plain, place);
     if (entry.value->is_vocabulary()) {
-      entry.dict = entry.value->dict();
+      entry.dict = std::make_unique<Dict>(entry.value->dict());
     }
     return entry;
   }
@@ -243,7 +246,7 @@ bool LoadedModel::contains(const std::string& name) const { return entries_->all
 ParameterCollection& LoadedModel::collection() { return entries_->collection; }
 
 void* LoadedModel::find_builder(const std::string& name, std::type_index type) const {
-  const Entry& entry = entries_->find(name);
+  const Entries::Entry& entry = entries_->find(name);
   if (entry.builder) {
     for (const auto& [face, object] : entry.builder->faces) {
       if (face == type) {
@@ -255,21 +258,21 @@ void* LoadedModel::find_builder(const std::string& name, std::type_index type) c
 }
 
 Parameter LoadedModel::parameter(const std::string& name) const {
-  const Entry& entry = entries_->find(name);
+  const Entries::Entry& entry = entries_->find(name);
   if (!entry.parameter) {
     entries_->refuse(name, entry, "a parameter");
   }
   return *entry.parameter;
 }
 LookupParameter LoadedModel::lookup_parameter(const std::string& name) const {
-  const Entry& entry = entries_->find(name);
+  const Entries::Entry& entry = entries_->find(name);
   if (!entry.table) {
     entries_->refuse(name, entry, "a lookup parameter");
   }
   return *entry.table;
 }
-const Dict& LoadedModel::dict(const std::string& name) const {
-  const Entry& entry = entries_->find(name);
+Dict& LoadedModel::dict(const std::string& name) {
+  const Entries::Entry& entry = entries_->find(name);
   if (!entry.dict) {
     entries_->refuse(name, entry,
                      "a vocabulary: a dy.text.Vocabulary, a dy.Dict, or a dict of words and the "

@@ -122,13 +122,13 @@ TEST_F(LoadModelTest, VocabulariesOfEachKind) {
                      "unknown": "?"}]}},
             "b": {"value": {"Dict": [["x", "y"], true, 0]}},
             "c": {"value": {"dict": {"z": 0, "a": 2, "m": 1}}}})");
-  const LoadedModel loaded = load_model(file_);
-  Dict a = loaded.dict("a");
+  LoadedModel loaded = load_model(file_);
+  Dict& a = loaded.dict("a");
   EXPECT_TRUE(a.is_frozen());
   EXPECT_EQ(a.convert("never seen"), 1);
-  Dict b = loaded.dict("b");
+  Dict& b = loaded.dict("b");
   EXPECT_EQ(b.convert("never seen"), 0);
-  Dict c = loaded.dict("c");
+  Dict& c = loaded.dict("c");
   EXPECT_EQ(c.get_words(), (std::vector<std::string>{"z", "m", "a"}));
   EXPECT_THROW(c.convert("never seen"), std::runtime_error);
 }
@@ -137,7 +137,7 @@ TEST_F(LoadModelTest, PlainData) {
   write(R"({"flag": {"value": true}, "n": {"value": -3}, "x": {"value": 0.5},
             "text": {"value": "abc"}, "counts": {"value": {"dict": {"a": 1, "b": 1, "c": 1}}},
             "ns": {"value": {"tuple": [1, 2]}}, "ts": {"value": {"list": ["a", "b"]}}})");
-  const LoadedModel m = load_model(file_);
+  LoadedModel m = load_model(file_);
   EXPECT_TRUE(m.value<bool>("flag"));
   EXPECT_EQ(m.value<std::int64_t>("n"), -3);
   EXPECT_EQ(m.value<double>("x"), 0.5);
