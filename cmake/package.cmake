@@ -1,5 +1,6 @@
-# `cmake --install build/release [--prefix DIR]`: the package `dynet` with the target dynet::dynet, and
-# with dynet::testing for programs that test operations of their own.
+# `cmake --install build/release [--prefix DIR]`: the package `dynet` with the target dynet::dynet, with
+# dynet::testing for programs that test operations of their own, and with dynet::inference, the component
+# `inference`, if DYNET_INFERENCE is on.
 # Everything else the library is made of (Highway, threads) is its own affair: a user of the package
 # needs a C++17 compiler and, at run time, libhwy.
 
@@ -11,7 +12,11 @@ set_target_properties(dynet PROPERTIES
   EXPORT_NAME dynet)
 
 set(DYNET_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/dynet)
-install(TARGETS dynet dynet_testing EXPORT dynetTargets
+set(libraries dynet dynet_testing)
+if(DYNET_INFERENCE)
+  list(APPEND libraries dynet_inference)
+endif()
+install(TARGETS ${libraries} EXPORT dynetTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library)
@@ -40,7 +45,6 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} 
 install(EXPORT dynetTargets NAMESPACE dynet:: DESTINATION ${DYNET_PACKAGE_DIR} COMPONENT development)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/dynetConfigVersion.cmake
   COMPATIBILITY SameMajorVersion)
-file(WRITE ${PROJECT_BINARY_DIR}/dynetConfig.cmake
-  "include(\"\${CMAKE_CURRENT_LIST_DIR}/dynetTargets.cmake\")\n")
+configure_file(${PROJECT_SOURCE_DIR}/cmake/dynetConfig.cmake.in ${PROJECT_BINARY_DIR}/dynetConfig.cmake @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/dynetConfig.cmake ${PROJECT_BINARY_DIR}/dynetConfigVersion.cmake
   DESTINATION ${DYNET_PACKAGE_DIR} COMPONENT development)

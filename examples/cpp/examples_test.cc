@@ -94,15 +94,6 @@ TEST(Random, MinibatchesHaveEveryExampleOnceAPass) {
   EXPECT_EQ(passes[1], (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6}));
 }
 
-TEST(Words, CharactersOfUtf8) {
-  EXPECT_EQ(characters_of("Zo\xc3\xab"), (text::Words{"Z", "o", "\xc3\xab"}));
-  EXPECT_EQ(characters_of("\xe6\x97\xa5\xe6\x9c\xac"),
-            (text::Words{"\xe6\x97\xa5", "\xe6\x9c\xac"}));
-  EXPECT_EQ(characters_of("\xf0\x9f\x98\x80!"), (text::Words{"\xf0\x9f\x98\x80", "!"}));
-  EXPECT_EQ(characters_of("\x80z\x80"), (text::Words{"\x80", "z\x80"}));  // stray bytes
-  EXPECT_TRUE(characters_of("").empty());
-}
-
 TEST(Words, LabelsThatNoTrainingHasAreNone) {
   Dict dict;
   EXPECT_EQ(numbers_of({"O", "X", "O"}, dict), (Numbers{0, 1, 0}));

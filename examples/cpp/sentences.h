@@ -50,16 +50,4 @@ inline text::Words words_of(const std::string& line) {
   return words;
 }
 
-/// The characters of UTF-8 text. A stray byte stays with the character before it.
-inline text::Words characters_of(const std::string& word) {
-  text::Words characters;
-  for (const char byte : word) {
-    if (characters.empty() || (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U) {
-      characters.emplace_back();
-    }
-    characters.back().push_back(byte);
-  }
-  return characters;
-}
-
 }  // namespace example

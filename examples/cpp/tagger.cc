@@ -52,7 +52,7 @@ Settings make_settings(const TaggerOptions& options,
   for (const text::TaggedSentence& sentence : sentences) {
     numbers_of(sentence.tags, tags);
     for (const std::string& word : sentence.words) {
-      numbers_of(characters_of(word), characters);
+      numbers_of(text::letters(word), characters);
     }
   }
   Settings settings = options.sizes;
@@ -77,7 +77,7 @@ std::vector<Sentence> in_numbers(const std::vector<text::TaggedSentence>& read,
     for (const std::string& word : read[i].words) {
       sentences[i].words.push_back({static_cast<unsigned>(settings.dicts["words"].convert(word))});
       if (sentences[i].words.back().number == 0 && characters.size() > 0) {
-        sentences[i].words.back().letters = numbers_of(characters_of(word), characters);
+        sentences[i].words.back().letters = numbers_of(text::letters(word), characters);
       }
     }
     sentences[i].tags = numbers_of(read[i].tags, settings.dicts["tags"]);

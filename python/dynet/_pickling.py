@@ -100,7 +100,7 @@ def _parameter(model: _Model, place: int) -> Parameters | LookupParameters:
     return found  # type: ignore[no-any-return]
 
 
-def _ours(cls: type) -> Any:
+def ours(cls: type) -> Any:
     """The class of the module that equals `cls` or is a base of it."""
     return next(base for base in cls.__mro__ if base.__module__ == "dynet")
 
@@ -136,10 +136,10 @@ def _builder(
     where: tuple[_Model, str, dict[str, int], dict[str, int]] | None,
     settings: list[tuple[str, tuple[Any, ...]]],
 ) -> Any:
-    ours = _ours(cls)
+    base = ours(cls)
     made: Any = cls.__new__(cls)
     if where is None:
-        ours.__init__(made, *spec)
+        base.__init__(made, *spec)
     else:
         model, parent, uses, sub_uses = where
         _dynet._replayed(
@@ -147,10 +147,10 @@ def _builder(
             parent,
             uses,
             sub_uses,
-            lambda found: ours.__init__(made, *spec[:place], found, *spec[place:]),
+            lambda found: base.__init__(made, *spec[:place], found, *spec[place:]),
         )
     for method, arguments in settings:
-        getattr(ours, method)(made, *arguments)
+        getattr(base, method)(made, *arguments)
     return made
 
 
@@ -171,7 +171,7 @@ def _trainer(
     cls: Any, model: _Model, name: str, arguments: list[float], settings: dict[str, Any]
 ) -> Any:
     made: Any = cls.__new__(cls)
-    _ours(cls).__init__(made, model.part(name), *arguments)
+    ours(cls).__init__(made, model.part(name), *arguments)
     made.set_clip_threshold(settings["clip_threshold"])
     made.set_clip_value(settings["clip_value"])
     made.lookup_updates = settings["lookup_updates"]

@@ -32,7 +32,7 @@ MOST_ARRAY_BYTES = 1 << 20
 _NUMBERS = re.compile(r"[<>|]?[biufc]\d+")
 _ELEMENTS = re.compile(r"[<>|]?[biufcSU][1-9]\d*")
 _WANT = (
-    "numbers, text, bytes, None, tuples, lists, sets, dicts, small arrays, members of "
+    "numbers, text, bytes, None, tuples, lists, sets, dicts, Dicts, small arrays, members of "
     "enumerations, named tuples and objects of modules that have such things in a __dict__ and "
     "nothing else, classes with from_spec, and dynet's functions of expressions"
 )
@@ -46,15 +46,15 @@ class _NotEncodable(Exception):
         self.where = ""
 
 
-def encoded(spec: Any, owner: str) -> Any:
+def encoded(spec: Any, owner: str, what: str = "spec") -> Any:
     """A spec as JSON. TypeError, which names the place, for a value that cannot be written."""
     try:
         return _encoded(spec)
     except _NotEncodable as e:
-        raise _dynet.TypeError(f"save: spec{e.where} of {owner} is {e}; want {_WANT}") from None
+        raise _dynet.TypeError(f"save: {what}{e.where} of {owner} is {e}; want {_WANT}") from None
     except RecursionError:
         raise _dynet.TypeError(
-            f"save: the spec of {owner} has itself as a member, or is nested too deeply"
+            f"save: the {what} of {owner} has itself as a member, or is nested too deeply"
         ) from None
 
 
@@ -201,6 +201,8 @@ def _class_text(x: Any) -> str:
 def _found(name: str) -> Any:
     """An attribute that is there already, because a module's own __getattr__ might import."""
     module, _, path = name.partition(":")
+    if module.startswith("dynet.text."):  # imported at its first use only
+        import dynet.text  # noqa: F401
     found: Any = sys.modules.get(module)
     for part in path.split("."):
         is_place = isinstance(found, (type, types.ModuleType))
@@ -362,6 +364,12 @@ def _decoded_keys(value: Any, meta: Source) -> list[Any]:
     return keys
 
 
+def _words(state: list[Any]) -> Any:
+    words = _dynet.Dict.__new__(_dynet.Dict)
+    words.__setstate__(tuple(state))
+    return words
+
+
 def _codes() -> dict[Any, tuple[str, Callable[[Any], Any], Callable[[Any, Source], Any]]]:
     """For each type its name in the file, its JSON, and the function that makes the value again."""
     from collections import OrderedDict
@@ -375,6 +383,11 @@ def _codes() -> dict[Any, tuple[str, Callable[[Any], Any], Callable[[Any, Source
         bytes: ("bytes", _text, lambda v, meta: _bytes(v)),
         bytearray: ("bytearray", _text, lambda v, meta: bytearray(_bytes(v))),
         complex: ("complex", lambda x: [x.real, x.imag], lambda v, meta: complex(*v)),
+        _dynet.Dict: (
+            "Dict",
+            lambda x: [x.get_words(), x.is_frozen(), x.get_unk_id()],
+            lambda v, meta: _words(v),
+        ),
         range: ("range", lambda x: [x.start, x.stop, x.step], lambda v, meta: range(*v)),
     }
 

@@ -1,19 +1,14 @@
 #include <limits>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "dynet/globals.h"
 #include "dynet/safetensors.h"
-#include "dynet/str-util.h"
-#include "dynet/training.h"
 
 #include "io/keys.h"
 #include "io/model_reader.h"
 #include "io/safetensors_file.h"
-#include "io/trainer_tensors.h"
 #include "params/stored.h"
-#include "trainers/text.h"
 
 namespace dynet {
 namespace io {
@@ -40,10 +35,6 @@ Dim dim_of(const SafetensorsFile& file, const std::string& name, const FileTenso
     d.d[i] = static_cast<unsigned>(n);
   }
   return d;
-}
-
-std::string no_tensor(const SafetensorsFile& file, const std::string& name) {
-  return "'" + file.name() + "' has no tensor named '" + name + "'";
 }
 
 /// Advice for a tensor that is missing in a file of another program, which may keep one of several
@@ -77,6 +68,10 @@ const std::string& name_of(const SafetensorsFile& file, const Entry& entry) {
 }
 
 }  // namespace
+
+std::string no_tensor(const SafetensorsFile& file, const std::string& name) {
+  return "'" + file.name() + "' has no tensor named '" + name + "'";
+}
 
 void ModelReader::want(const std::string& name, ParameterStorageBase& storage) {
   want(name, storage, false);
@@ -140,47 +135,6 @@ void ModelReader::commit() {
   }
 }
 
-namespace {
-/// For a handler of `e`: the same error with the name of the file, unless the text has the name, as
-/// errors of tensors do.
-template <class E>
-[[noreturn]] void rethrow_named(const E& e, const SafetensorsFile& file) {
-  const std::string what = e.what();
-  if (what.find(file.name()) != std::string::npos) {
-    throw;
-  }
-  throw E("the trainer's state in '" + file.name() + "': " + what);
-}
-}  // namespace
-
-void populate_trainer(const SafetensorsFile& file, Trainer& trainer) {
-  const auto text = file.header().metadata.find(kTrainerKey);
-  if (text == file.header().metadata.end()) {
-    throw errors::IoError("'" + file.name() + "' has no state of a trainer");
-  }
-  const trainers::TensorSource source = [&](std::size_t i, std::size_t size) {
-    const std::string name = trainer_tensor(i);
-    const FileTensor* const tensor = file.find(name);
-    if (tensor == nullptr) {
-      throw errors::IoError(no_tensor(file, name) + ", which the trainer's state mentions");
-    }
-    if (tensor->shape != std::vector<std::uint64_t>{size}) {
-      file.fail(*tensor, "'" + name + "' has shape " + to_string(tensor->shape) + "; want [" +
-                             std::to_string(size) + "]");
-    }
-    return SafetensorsReader(file).in_file_order(name, *tensor);
-  };
-  std::istringstream in(text->second);
-  trainers::read_aside(in, source);
-  try {
-    trainer.populate(in);
-  } catch (const errors::IoError& e) {
-    rethrow_named(e, file);
-  } catch (const errors::UsageError& e) {
-    rethrow_named(e, file);
-  }
-}
-
 }  // namespace io
 
 namespace {
@@ -223,10 +177,6 @@ struct Found {
 
 }  // namespace
 
-struct SafetensorsLoader::File : io::SafetensorsFile {
-  using io::SafetensorsFile::SafetensorsFile;
-};
-
 SafetensorsLoader::SafetensorsLoader(const std::string& filename)
     : file_(std::make_unique<File>(filename)) {}
 SafetensorsLoader::~SafetensorsLoader() = default;
@@ -261,7 +211,6 @@ void SafetensorsLoader::populate(Parameter& param, const std::string& key) {
 void SafetensorsLoader::populate(LookupParameter& lookup_param, const std::string& key) {
   populate_one(*file_, lookup_param.p.get(), key);
 }
-void SafetensorsLoader::populate(Trainer& trainer) { io::populate_trainer(*file_, trainer); }
 
 Parameter SafetensorsLoader::load_param(ParameterCollection& model, const std::string& key) {
   Found found(*file_, "SafetensorsLoader::load_param", key, false);

@@ -3,21 +3,17 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
 #include <utility>
 
 #include "dynet/except.h"
 #include "dynet/safetensors.h"
-#include "dynet/training.h"
 
 #include "io/crc32c.h"
 #include "io/keys.h"
 #include "io/safetensors_file.h"
 #include "io/saver_file.h"
-#include "io/trainer_tensors.h"
 #include "params/host.h"
 #include "params/stored.h"
-#include "trainers/text.h"
 #include "util/interrupt.h"
 
 namespace dynet {
@@ -212,23 +208,6 @@ void SafetensorsWriter::save_gradients(const ParameterCollection& model) {
   }
 }
 
-void SafetensorsWriter::save(Trainer& trainer) {
-  std::ostringstream text;
-  std::vector<const Tensor*> tensors;
-  trainers::write_aside(text, tensors);
-  trainer.save(text);
-  header_.metadata[kTrainerKey] = text.str();
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const Tensor& t = *tensors[i];
-    announce(trainer_tensor(i), {static_cast<std::uint64_t>(t.d.elements())}, t.is_double());
-  }
-  make_room();
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const params::HostNumbers host(*tensors[i], params::HostNumbers::Use::kRead);
-    write_bytes(header_.tensors.at(trainer_tensor(i)), host.data());
-  }
-}
-
 void SafetensorsWriter::commit() {
   make_room();
   flush();
@@ -245,30 +224,22 @@ void SafetensorsWriter::commit() {
 
 }  // namespace io
 
-namespace {
-constexpr const char* kName = "SafetensorsSaver";
-}
-
-struct SafetensorsSaver::File : io::SafetensorsWriter {
-  using io::SafetensorsWriter::SafetensorsWriter;
-};
-
 SafetensorsSaver::SafetensorsSaver(const std::string& filename, bool append)
     : file_(std::make_unique<File>(filename, append)) {}
-SafetensorsSaver::~SafetensorsSaver() { io::close_at_end(kName, file_); }
-void SafetensorsSaver::close() { io::close(kName, file_); }
+SafetensorsSaver::~SafetensorsSaver() { io::close_at_end(io::kSaverName, file_); }
+void SafetensorsSaver::close() { io::close(io::kSaverName, file_); }
 void SafetensorsSaver::abandon() { file_.reset(); }
 
 void SafetensorsSaver::save(const ParameterCollection& model, const std::string& key) {
   const std::string prefix = io::collection_key("SafetensorsSaver::save", key);
-  io::guarded(kName, file_.get(), [&] { file_->save(model, prefix); });
+  io::guarded(io::kSaverName, file_.get(), [&] { file_->save(model, prefix); });
 }
 void SafetensorsSaver::save(const Parameter& param, const std::string& key) {
   if (!param) {
     throw errors::StateError("SafetensorsSaver::save: the parameter is unset");
   }
   io::check_parameter_key("SafetensorsSaver::save", key);
-  io::guarded(kName, file_.get(),
+  io::guarded(io::kSaverName, file_.get(),
               [&] { file_->save(key.empty() ? param.p->name : key, *param.p); });
 }
 void SafetensorsSaver::save(const LookupParameter& param, const std::string& key) {
@@ -276,11 +247,8 @@ void SafetensorsSaver::save(const LookupParameter& param, const std::string& key
     throw errors::StateError("SafetensorsSaver::save: the lookup parameter is unset");
   }
   io::check_parameter_key("SafetensorsSaver::save", key);
-  io::guarded(kName, file_.get(),
+  io::guarded(io::kSaverName, file_.get(),
               [&] { file_->save(key.empty() ? param.p->name : key, *param.p); });
-}
-void SafetensorsSaver::save(Trainer& trainer) {
-  io::guarded(kName, file_.get(), [&] { file_->save(trainer); });
 }
 
 void SafetensorsSaver::set_metadata(const std::string& key, const std::string& text) {

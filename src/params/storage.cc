@@ -1,6 +1,7 @@
 #include <string>
 
 #include "params/access.h"
+#include "params/addition_limit.h"
 #include "params/gradient.h"
 #include "params/host.h"
 
@@ -238,6 +239,7 @@ void ModelAccess::expose(ParameterStorageBase& storage) {
 
 std::shared_ptr<ParameterStorage> ModelAccess::make_parameter(const Dim& dim, Device& device,
                                                               const std::string& what) {
+  params::AdditionLimit::take(static_cast<std::uint64_t>(dim.elements()), what);
   auto state = std::make_unique<StorageState>(device, dim.elements(), 0, what);
   return std::shared_ptr<ParameterStorage>(new ParameterStorage(std::move(state), dim, &device));
 }
@@ -247,6 +249,7 @@ std::shared_ptr<LookupParameterStorage> ModelAccess::make_lookup(unsigned rows, 
                                                                  const std::string& what) {
   Dim all = dim;
   all.add_dim(rows);
+  params::AdditionLimit::take(static_cast<std::uint64_t>(all.elements()), what);
   auto state = std::make_unique<StorageState>(device, all.elements(), rows, what);
   return std::shared_ptr<LookupParameterStorage>(
       new LookupParameterStorage(std::move(state), dim, rows, all, &device));

@@ -168,6 +168,20 @@ TEST(PlainText, WordsOfLines) {
             2U);
 }
 
+TEST(Letters, AreCodePoints) {
+  EXPECT_EQ(letters("Zo\xc3\xab"), (Words{"Z", "o", "\xc3\xab"}));
+  EXPECT_EQ(letters("e\xcc\x81"), (Words{"e", "\xcc\x81"}));  // an accent of its own
+  EXPECT_EQ(letters("\xe6\x97\xa5\xe6\x9c\xac"), (Words{"\xe6\x97\xa5", "\xe6\x9c\xac"}));
+  EXPECT_EQ(letters("\xf0\x9f\x98\x80!"), (Words{"\xf0\x9f\x98\x80", "!"}));
+  EXPECT_TRUE(letters("").empty());
+  try {
+    (void)letters("ab\x80");
+    FAIL() << "no error";
+  } catch (const errors::ValueError& e) {
+    EXPECT_STREQ(e.what(), "text::letters: byte 2 of a word of 3 bytes is none of UTF-8");
+  }
+}
+
 TEST(Tagged, WordsAndTags) {
   const auto found = read<TaggedReader>("The|DT dog|s|NN\r\n\nx|Y");
   ASSERT_EQ(found.size(), 2U);

@@ -46,6 +46,22 @@ void check_not_empty(const Words& words) {
 
 }  // namespace
 
+Words letters(std::string_view word) {
+  const std::size_t bad = find_no_utf8(word);
+  if (bad != std::string_view::npos) {
+    throw errors::ValueError("text::letters: byte " + std::to_string(bad) + " of a word of " +
+                             std::to_string(word.size()) + " bytes is none of UTF-8");
+  }
+  Words letters;
+  for (const char byte : word) {
+    if ((static_cast<unsigned char>(byte) & 0xC0U) != 0x80U) {  // the first byte of a letter
+      letters.emplace_back();
+    }
+    letters.back().push_back(byte);
+  }
+  return letters;
+}
+
 bool operator==(const TaggedSentence& a, const TaggedSentence& b) {
   return a.words == b.words && a.tags == b.tags;
 }

@@ -1,4 +1,6 @@
-# Installs BUILD below SCRATCH, builds CONSUMER against the installation, and runs its programs.
+# Installs BUILD below SCRATCH, builds CONSUMER against the installation, and runs its programs. With
+# WITHOUT, a program is linked statically, lacks the text of this pattern, and is smaller than the shared
+# library, whose size is printed beside its own.
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
@@ -21,6 +23,22 @@ list(FILTER sources EXCLUDE REGEX "/gpus.cc$")  # see below
 foreach(source IN LISTS sources)
   get_filename_component(program ${source} NAME_WE)
   run(${CMAKE_COMMAND} -E chdir ${SCRATCH} ${SCRATCH}/build/${program})
+  if(WITHOUT)
+    set(static ${SCRATCH}/build/${program})
+    file(GLOB_RECURSE shared ${prefix}/libdynet.so.*.*.*)
+    file(GLOB_RECURSE archive ${prefix}/libdynet_inference.a)
+    foreach(file static shared archive)
+      file(SIZE ${${file}} size)
+      math(EXPR ${file}_kb "${size} / 1000")
+    endforeach()
+    message(STATUS "${program}, linked with dynet::inference (${archive_kb} kB): ${static_kb} kB; "
+                   "libdynet.so alone: ${shared_kb} kB")
+    file(STRINGS ${static} found REGEX "${WITHOUT}")
+    file(STRINGS ${shared} present REGEX "${WITHOUT}")
+    if(found OR NOT present OR NOT static_kb LESS shared_kb)
+      message(FATAL_ERROR "${program} has ${found}; want none of ${WITHOUT}, and fewer bytes")
+    endif()
+  endif()
 endforeach()
 # An installed program finds the installed library. A build with tests has its programs, too.
 run(${prefix}/bin/dynet-clusters --help)

@@ -15,6 +15,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dynet/text/lines.h"
@@ -22,6 +23,11 @@
 namespace dynet::text {
 
 using Words = std::vector<std::string>;
+
+/// The letters of a word: its code points, as `list(word)` has them in Python. "née" has three, or
+/// four if the accent is a code point of its own. ValueError, with the byte, for a word that is not
+/// UTF-8.
+[[nodiscard]] Words letters(std::string_view word);
 
 /// A sentence per line. Blank lines are passed over.
 class PlainReader : public Stream<PlainReader, Words> {

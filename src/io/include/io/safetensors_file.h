@@ -19,6 +19,7 @@
 
 #include "dynet/dim.h"
 #include "dynet/ext/operand.h"
+#include "dynet/safetensors.h"
 
 #include "io/safetensors_header.h"
 
@@ -62,6 +63,9 @@ class SafetensorsFile {
   SafetensorsHeader header_;
   std::map<std::string, std::string> aliases_;
 };
+
+/// "'model.safetensors' has no tensor named '/W'".
+[[nodiscard]] std::string no_tensor(const SafetensorsFile& file, const std::string& name);
 
 /// Tensors of one file on their way to parameters. First `add` for each, which checks, then
 /// `prepare`, then `numbers` for each, which throws nothing. Holds memory of the size of the
@@ -107,3 +111,7 @@ void turn(Order order, const Dim& all, bool is_table, std::size_t bytes_each, st
           std::int64_t count, const void* from, void* to);
 
 }  // namespace dynet::io
+
+struct dynet::SafetensorsLoader::File : dynet::io::SafetensorsFile {
+  using dynet::io::SafetensorsFile::SafetensorsFile;
+};

@@ -14,18 +14,18 @@
 #include <vector>
 
 #include "dynet/model.h"
+#include "dynet/safetensors.h"
 
 #include "io/replace_file.h"
 #include "io/safetensors_header.h"
 
-namespace dynet {
-struct Trainer;
-namespace params {
+namespace dynet::params {
 class Stored;
 }
-}  // namespace dynet
 
 namespace dynet::io {
+
+inline constexpr const char* kSaverName = "SafetensorsSaver";  ///< in errors
 
 /// A new file that takes the place of the old one when it is committed. Not thread-safe.
 class SafetensorsWriter {
@@ -35,7 +35,7 @@ class SafetensorsWriter {
   /// All of a model, under `prefix` (a collection_key).
   void save(const ParameterCollection& model, const std::string& prefix);
   void save(const std::string& name, ParameterStorageBase& storage);
-  void save(Trainer& trainer);
+  void save(Trainer& trainer);  // safetensors_trainer.cc
   /// The gradients of a model that are not empty, for checkpoints.
   void save_gradients(const ParameterCollection& model);
   [[nodiscard]] std::map<std::string, std::string>& metadata() { return header_.metadata; }
@@ -77,3 +77,7 @@ class SafetensorsWriter {
 };
 
 }  // namespace dynet::io
+
+struct dynet::SafetensorsSaver::File : dynet::io::SafetensorsWriter {
+  using dynet::io::SafetensorsWriter::SafetensorsWriter;
+};
