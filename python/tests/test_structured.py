@@ -68,6 +68,25 @@ def test_dependencies_against_all_trees(search, log_partition, projective, singl
         np.testing.assert_allclose(x.gradient(), marginals.reshape(x.gradient().shape), atol=1e-5)
 
 
+def test_a_cycle_of_many_words_ends():
+    n = 200
+    scores = np.zeros((n + 1, n))
+    scores[2:, 0] = 1
+    scores[np.arange(1, n), np.arange(1, n)] = 5
+    scores[n, 0] = 9
+    heads = dy.max_spanning_tree(scores)
+    assert heads.count(0) == 1 and arcs(scores, heads) == 9 + 5 * (n - 2)
+
+
+def test_more_cycles_in_cycles_than_a_stack_holds():
+    n = 1200
+    scores = np.full((n + 1, n), -1e6)
+    scores[0] = -1e5
+    scores[1, 1:] = 0
+    scores[2:, 0] = -np.arange(2, n + 1)  # word 1 and word 2, these and word 3, ...
+    assert dy.max_spanning_tree(scores) == [0] + (n - 1) * [1]
+
+
 def test_batches_of_padded_sentences():
     scores = RNG.normal(size=(5, 4, 3)).astype(np.float32)
     lengths = [2, 4, 3]

@@ -16,7 +16,6 @@ from dynet.text import Vocabulary, with_columns
 
 from ._reader import Example
 from ._tagger import Tagger
-from ._trees import best_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,9 +167,6 @@ class Parser(Tagger):
         return found
 
     def _heads(self, read: Read, words: int) -> list[int]:
-        """The best tree. The root is a dependent of nothing, so that column 0 has no meaning."""
-        import numpy as np
-
-        table = np.zeros((words + 1, words + 1))
-        table[:, 1:] = read.arcs.npvalue().reshape(words + 1, words)
-        return best_tree(table)
+        """The best tree."""
+        arcs = read.arcs.npvalue().reshape(words + 1, words)
+        return _dynet.max_spanning_tree(arcs)
