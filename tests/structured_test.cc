@@ -232,6 +232,16 @@ TEST_P(DependencyTrees, GradientsAgreeWithDifferences) {
   });
 }
 
+TEST_P(DependencyTrees, MarginalsAsNodesHaveGradients) {
+  ParameterCollection model;
+  const Parameter p = model.add_parameters(Dim({5, 4}));
+  draw_values(model);
+  expect_gradients(model, [&](ComputationGraph& g) {
+    const Expression x = parameter(g, p);
+    return sum_elems(square(gradient(GetParam().log_partition(x), {x})[0]));
+  });
+}
+
 TEST_P(DependencyTrees, PaddedBatchesAreTheirSentences) {
   const Lengths lengths{3, 5, 1, 4, 5};
   constexpr unsigned kWords = 5;

@@ -85,8 +85,7 @@ class CRFBuilder {
                                               const std::vector<unsigned>& lengths,
                                               Where where = Where::here());
   /// The probability of each tag at each step, {tags,steps}xb in memory order, computed at once in
-  /// double on the host; 0 after the end of a sequence. Errors as for n_best. (As an expression:
-  /// the gradient of crf_log_partition by the scores.)
+  /// double on the host; 0 after the end of a sequence. Errors as for n_best.
   std::vector<float> marginals(const Expression& scores, const std::vector<unsigned>& lengths = {},
                                Where where = Where::here());
   /// Nodes of the best tags, as numbers, and of their score: for programs that ask for several

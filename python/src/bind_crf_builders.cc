@@ -96,36 +96,17 @@ nb::class_<Held<CRFBuilder>> define_crf(nb::module_& m) {
   return c;
 }
 
-void bind_crf_builder(nb::module_& m) {
+void bind_crf_lists(nb::class_<Held<CRFBuilder>>& c) {
   using nb::arg;
   using Py = Held<CRFBuilder>;
-  auto c = define_crf(m);
   c.def(
-       "viterbi",
-       [](Py& b, const ExprArg& scores) {
-         const auto [tags, score] = pair_of(b.live().viterbi(scores.node(), here()));
-         return nb::make_tuple(tags, score);
+       "n_best",
+       [](Py& b, const ExprArg& scores, unsigned n) {
+         return list_of(b.live().n_best(scores.node(), n, here()));
        },
-       arg("scores"), nb::sig("def viterbi(self, scores: Expression) -> tuple[list[int], float]"),
-       "The best tags, and their score.")
-      .def(
-          "viterbi",
-          [](Py& b, const ExprArg& scores, const List& lengths) {
-            return list_of(b.live().viterbi(scores.node(), lengths, here()));
-          },
-          arg("scores"), arg("lengths"),
-          nb::sig("def viterbi(self, scores: Expression, lengths: collections.abc.Sequence[int]) "
-                  "-> list[tuple[list[int], float]]"),
-          "The best tags and the score of each example of a batch, whose sequences have these "
-          "lengths.")
-      .def(
-          "n_best",
-          [](Py& b, const ExprArg& scores, unsigned n) {
-            return list_of(b.live().n_best(scores.node(), n, here()));
-          },
-          arg("scores"), arg("n"),
-          nb::sig("def n_best(self, scores: Expression, n: int) -> list[tuple[list[int], float]]"),
-          "The n best sequences of tags with their scores, best first; fewer if fewer are allowed.")
+       arg("scores"), arg("n"),
+       nb::sig("def n_best(self, scores: Expression, n: int) -> list[tuple[list[int], float]]"),
+       "The n best sequences of tags with their scores, best first; fewer if fewer are allowed.")
       .def(
           "n_best",
           [](Py& b, const ExprArg& scores, unsigned n, const List& lengths) {
@@ -151,7 +132,32 @@ void bind_crf_builder(nb::module_& m) {
                   "collections.abc.Sequence[int] = []) -> numpy.ndarray"),
           "The probability of each tag at each step, an array like the scores; 0 after the end of "
           "a "
-          "sequence. As an expression: the gradient of `crf_log_partition`.")
+          "sequence.");
+}
+
+void bind_crf_builder(nb::module_& m) {
+  using nb::arg;
+  using Py = Held<CRFBuilder>;
+  auto c = define_crf(m);
+  bind_crf_lists(c);
+  c.def(
+       "viterbi",
+       [](Py& b, const ExprArg& scores) {
+         const auto [tags, score] = pair_of(b.live().viterbi(scores.node(), here()));
+         return nb::make_tuple(tags, score);
+       },
+       arg("scores"), nb::sig("def viterbi(self, scores: Expression) -> tuple[list[int], float]"),
+       "The best tags, and their score.")
+      .def(
+          "viterbi",
+          [](Py& b, const ExprArg& scores, const List& lengths) {
+            return list_of(b.live().viterbi(scores.node(), lengths, here()));
+          },
+          arg("scores"), arg("lengths"),
+          nb::sig("def viterbi(self, scores: Expression, lengths: collections.abc.Sequence[int]) "
+                  "-> list[tuple[list[int], float]]"),
+          "The best tags and the score of each example of a batch, whose sequences have these "
+          "lengths.")
       .def(
           "best_path",
           [](Py& b, const ExprArg& scores, const List& lengths) {
@@ -216,6 +222,7 @@ void bind_segment_losses(nb::class_<Semi>& c) {
           "neg_log_likelihood",
           [](Semi& b, const ExprArg& scores, const std::vector<std::vector<List>>& segments) {
             std::vector<Segments> lists;
+            lists.reserve(segments.size());
             for (const std::vector<List>& list : segments) {
               lists.push_back(segments_of(list));
             }

@@ -301,6 +301,7 @@ Expression cky_log_partition(const Expression& scores, const std::vector<unsigne
   for (unsigned width = 0; width < words; ++width) {
     const unsigned m = words - width;
     std::vector<unsigned> places;
+    places.reserve(m);
     for (unsigned i = 0; i < m; ++i) {
       places.push_back(((i + width) * words) + i);
     }

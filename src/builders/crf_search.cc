@@ -71,13 +71,16 @@ CRFBuilder::Numbers CRFBuilder::numbers_of(const char* call, const Expression& s
   numbers.lengths =
       lengths.empty() ? std::vector<unsigned>(scores.dim().bd, scores.dim().cols()) : lengths;
   numbers.scores = as_double_vector(scores.value());
-  std::vector<double>* const parameters[] = {&numbers.transitions, &numbers.start, &numbers.end};
-  for (std::size_t i = 0; i < scores_.size(); ++i) {
-    *parameters[i] = as_double_vector(scores_[i].value());
-    for (const double score : *parameters[i]) {
+  const auto read = [&at](const Expression& parameter) {
+    std::vector<double> values = as_double_vector(parameter.value());
+    for (const double score : values) {
       builders::check_score(at, score, [] { return std::string("a transition, start or end"); });
     }
-  }
+    return values;
+  };
+  numbers.transitions = read(scores_[0]);
+  numbers.start = read(scores_[1]);
+  numbers.end = read(scores_[2]);
   for (std::size_t e = 0; e < numbers.lengths.size(); ++e) {
     for (std::size_t k = 0; k < numbers.lengths[e]; ++k) {
       for (std::size_t tag = 0; tag < tags_; ++tag) {
@@ -174,6 +177,7 @@ std::vector<std::vector<ScoredTags>> CRFBuilder::n_best(const Expression& scores
   return detail::with_typed_allocation([&] {
     const Numbers numbers = numbers_of("n_best", scores, lengths, where);
     std::vector<std::vector<ScoredTags>> all;
+    all.reserve(numbers.lengths.size());
     for (std::size_t e = 0; e < numbers.lengths.size(); ++e) {
       all.push_back(numbers.n_best(e, n));
     }

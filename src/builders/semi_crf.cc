@@ -118,27 +118,35 @@ Expression SemiCRFBuilder::segment_scores(const Expression& emissions, Where whe
   });
 }
 
+namespace {
+/// The scores, with 0 for segments that end behind their sentence: such numbers may be NaN.
+Expression segments_that_count(const api::Building& b, const Expression& scores,
+                               const std::vector<unsigned>& lengths) {
+  const Dim d = scores.dim();
+  const unsigned steps = d.cols();
+  if (std::all_of(lengths.begin(), lengths.end(), [&](unsigned n) { return n == steps; })) {
+    return scores;
+  }
+  std::vector<float> stays;  // {1,steps,max_length}: the labels are alike
+  for (const unsigned n : lengths) {
+    for (unsigned length = 1; length <= d[2]; ++length) {
+      for (unsigned begin = 0; begin < steps; ++begin) {
+        stays.push_back(begin + length <= n ? 1.0F : 0.0F);
+      }
+    }
+  }
+  return b.chosen(b.numbers(Dim({1, steps, d[2]}, d.bd), stays), scores, b.nothing({1}));
+}
+}  // namespace
+
 Expression SemiCRFBuilder::log_partition(const Expression& scores,
                                          const std::vector<unsigned>& lengths, Where where) const {
   const Dim d = scores.dim();
   const unsigned steps = d.cols();
   const api::Building b(scores, where);
-  Expression counted = scores;
-  if (std::any_of(lengths.begin(), lengths.end(), [&](unsigned n) { return n != steps; })) {
-    // Numbers behind the end may be NaN. {1,steps,max_length}: the labels are alike.
-    const Dim places({1, steps, max_length_}, d.bd);
-    std::vector<float> stays;
-    for (const unsigned n : lengths) {
-      for (unsigned length = 1; length <= max_length_; ++length) {
-        for (unsigned begin = 0; begin < steps; ++begin) {
-          stays.push_back(begin + length <= n ? 1.0F : 0.0F);
-        }
-      }
-    }
-    counted = b.chosen(b.numbers(places, stays), scores, b.nothing({1}));
-  }
   // A column for each begin and length, the begins of one length side by side.
-  const Expression columns = reshape(counted, Dim({labels_, steps * max_length_}, d.bd), where);
+  const Expression columns = reshape(segments_that_count(b, scores, lengths),
+                                     Dim({labels_, steps * max_length_}, d.bd), where);
   // A column for each of the last places at which a segment may begin: sums over all that stands
   // before, for a segment of each label.
   Expression before = reshape(parameters_[kSegmentStart], {labels_, 1}, where);
