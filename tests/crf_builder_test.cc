@@ -183,6 +183,177 @@ TEST_F(CRF, ScoresThatAreNaNHaveNoBestTags) {
 }
 
 /// Constraints count for the scores and for the tags at the same time.
+TEST_F(CRF, TheBestOfAllInTheirOrder) {
+  crf.forbid(0, 1);
+  crf.forbid_end(2);
+  ByHand by_hand(crf);
+  by_hand.transitions[1] = by_hand.end[2] = kMinusInf;
+  ComputationGraph cg;
+  crf.new_graph(cg);
+  const std::vector<float> numbers = drawn(12);
+  const Expression scores = input(cg, Dim({kTags, 4}, 3), numbers);
+  const std::vector<unsigned> lengths{4, 1, 3};
+  for (const unsigned n : {1U, 5U, 1000U}) {
+    const std::vector<std::vector<ScoredTags>> found = crf.n_best(scores, n, lengths);
+    ASSERT_EQ(found.size(), 3U);
+    for (std::size_t e = 0; e < 3; ++e) {
+      const std::vector<float> own(numbers.begin() + static_cast<std::ptrdiff_t>(e * 4 * kTags),
+                                   numbers.end());
+      std::vector<Tags> wanted;
+      for (const Tags& tags : all_sequences(lengths[e])) {
+        if (by_hand.score(own, tags) != kMinusInf) {
+          wanted.push_back(tags);
+        }
+      }
+      std::sort(wanted.begin(), wanted.end(), [&](const Tags& a, const Tags& b) {
+        return by_hand.score(own, a) > by_hand.score(own, b);
+      });
+      wanted.resize(std::min<std::size_t>(n, wanted.size()));
+      ASSERT_EQ(found[e].size(), wanted.size());
+      for (std::size_t k = 0; k < wanted.size(); ++k) {
+        EXPECT_EQ(found[e][k].tags, wanted[k]);
+        EXPECT_NEAR(found[e][k].score, by_hand.score(own, wanted[k]), tolerance::kThroughFloat);
+      }
+    }
+  }
+}
+
+/// All scores are 0: the order is the order of crf_viterbi.
+TEST_F(CRF, OfEquallyGoodSequencesTheFirstFromTheEnd) {
+  ParameterCollection other;
+  CRFBuilder equal(2, other);
+  ComputationGraph cg;
+  equal.new_graph(cg);
+  const std::vector<ScoredTags> found = equal.n_best(zeros(cg, {2, 2}), 4);
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[0].tags, (Tags{0, 0}));
+  EXPECT_EQ(found[1].tags, (Tags{1, 0}));
+  EXPECT_EQ(found[2].tags, (Tags{0, 1}));
+  EXPECT_EQ(found[3].tags, (Tags{1, 1}));
+}
+
+TEST_F(CRF, MarginalsAreTheGradientsOfTheSum) {
+  crf.forbid(2, 2);
+  ByHand by_hand(crf);
+  by_hand.transitions[8] = kMinusInf;
+  ComputationGraph cg;
+  crf.new_graph(cg);
+  const std::vector<float> numbers = drawn(12);
+  const Expression scores = input(cg, Dim({kTags, 4}, 3), numbers);
+  const std::vector<unsigned> lengths{4, 1, 3};
+  const std::vector<float> shares = crf.marginals(scores, lengths);
+  ASSERT_EQ(shares.size(), numbers.size());
+  std::vector<double> wanted(numbers.size());
+  for (std::size_t e = 0; e < 3; ++e) {
+    const std::vector<float> own(numbers.begin() + static_cast<std::ptrdiff_t>(e * 4 * kTags),
+                                 numbers.end());
+    const double all = by_hand.log_sum(own, lengths[e]);
+    for (const Tags& tags : all_sequences(lengths[e])) {
+      for (std::size_t k = 0; k < tags.size(); ++k) {
+        wanted[(((e * 4) + k) * kTags) + tags[k]] += std::exp(by_hand.score(own, tags) - all);
+      }
+    }
+  }
+  EXPECT_EQ(testing::compare({shares.begin(), shares.end()}, wanted, tolerance::kThroughFloat), "");
+}
+
+/// The names of a sequence's tags, or nothing, by the rules of `scheme` over whole sequences.
+bool is_well_formed(const std::vector<std::string>& names, bool closed) {
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const char letter = names[k][0];
+    const std::string before = k > 0 ? names[k - 1] : "O";
+    const std::string after = k + 1 < names.size() ? names[k + 1] : "O";
+    const bool goes_on = letter == 'I' || letter == 'E';
+    const bool follows =
+        (before[0] == 'B' || before[0] == 'I') && before.substr(1) == names[k].substr(1);
+    if (goes_on && !follows) {
+      return false;
+    }
+    const bool open = closed && (letter == 'B' || letter == 'I');
+    const bool continued =
+        (after[0] == 'I' || after[0] == 'E') && after.substr(1) == names[k].substr(1);
+    if (open && !continued) {
+      return false;
+    }
+  }
+  return true;
+}
+
+TEST_F(CRF, BioForbidsAllSequencesThatAreNotWellFormed) {
+  const std::vector<std::vector<std::string>> schemes{
+      {"O", "B-X", "I-X", "B-Y", "I-Y"},
+      {"I-X", "O", "E-X", "B-X", "S-X", "B-Y-Z", "E-Y-Z"},
+      {"B-X", "I-X"}};
+  for (const std::vector<std::string>& names : schemes) {
+    const bool closed = names.size() > 5;
+    const auto tags = static_cast<unsigned>(names.size());
+    ParameterCollection other;
+    CRFBuilder bio(tags, other);
+    bio.forbid_bio(names);
+    ComputationGraph cg;
+    bio.new_graph(cg);
+    for (const unsigned steps : {1U, 2U, 3U}) {
+      std::size_t wanted = 0;
+      std::vector<unsigned> sequence(steps);
+      for (bool more = true; more;) {
+        std::vector<std::string> texts;
+        for (const unsigned tag : sequence) {
+          texts.push_back(names[tag]);
+        }
+        wanted += is_well_formed(texts, closed) ? 1 : 0;
+        std::size_t k = 0;
+        while (k < steps && ++sequence[k] == tags) {
+          sequence[k++] = 0;
+        }
+        more = k < steps;
+      }
+      const auto found = bio.n_best(zeros(cg, {tags, steps}), 1000);
+      EXPECT_EQ(found.size(), wanted);
+      for (const ScoredTags& best : found) {
+        std::vector<std::string> texts;
+        for (const unsigned tag : best.tags) {
+          texts.push_back(names[tag]);
+        }
+        EXPECT_TRUE(is_well_formed(texts, closed)) << names[best.tags[0]];
+      }
+    }
+  }
+}
+
+TEST_F(CRF, ErrorsOfSearchesAndNames) {
+  const auto text = [](const auto& call) { return testing::text_of_error<std::exception>(call); };
+  ComputationGraph cg;
+  EXPECT_EQ(text([&] { crf.forbid_bio({"O", "B-X"}); }),
+            "CRFBuilder: forbid_bio: 2 names; want one for each of 3 tags");
+  EXPECT_EQ(text([&] { crf.forbid_bio({"O", "I-X", "L-X"}); }),
+            "CRFBuilder: forbid_bio: the tag 'L-X'; want O, or B, I, E or S with '-' and a type, "
+            "such as B-PER");
+  EXPECT_EQ(text([&] { crf.forbid_bio({"O", "I-X", "I-X"}); }),
+            "CRFBuilder: forbid_bio: the tag 'I-X' stands twice");
+  crf.new_graph(cg);
+  EXPECT_EQ(crf.n_best(zeros(cg, {kTags, 2}), 100).size(), 9U) << "names refused forbid nothing";
+  const Expression scores = ones(cg, Dim({kTags, 2}, 2));
+  EXPECT_EQ(text([&] { static_cast<void>(crf.n_best(scores, 0, {2, 2})); }),
+            "CRFBuilder: n_best: n is 0; want at least 1");
+  EXPECT_EQ(text([&] { static_cast<void>(crf.n_best(scores, 2)); }),
+            "CRFBuilder: n_best: scores are {3,2}x2; want one example, or the lengths of a batch");
+  EXPECT_EQ(text([&] { static_cast<void>(crf.marginals(scores, {3, 1})); }),
+            "CRFBuilder: marginals: a length is 3 for {3,2}x2; want 1 to 2");
+  EXPECT_EQ(text([&] { static_cast<void>(crf.marginals(ones(cg, {2, 2}))); }),
+            "CRFBuilder: marginals: scores are {2,2}; want {3,steps} with a step at least");
+  std::vector<float> numbers(6, 0.0F);
+  numbers[4] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(text([&] { static_cast<void>(crf.n_best(input(cg, {kTags, 2}, numbers), 1)); }),
+            "CRFBuilder: n_best: the score of tag 1 at step 1 in {3,2} is NaN; want a number or "
+            "-inf");
+  std::fill(numbers.begin(), numbers.end(), -std::numeric_limits<float>::infinity());
+  const Expression none = input(cg, {kTags, 2}, numbers);
+  EXPECT_EQ(text([&] { static_cast<void>(crf.n_best(none, 1)); }),
+            "CRFBuilder: n_best: scores are {3,2}, and each sequence has a score of -inf");
+  EXPECT_EQ(text([&] { static_cast<void>(crf.marginals(none)); }),
+            "CRFBuilder: marginals: scores are {3,2}, and each sequence has a score of -inf");
+}
+
 TEST_F(CRF, ConstraintsHoldFromTheNextGraphOn) {
   ComputationGraph cg;
   crf.new_graph(cg);

@@ -23,6 +23,7 @@
 #include "dynet/init.h"
 #include "dynet/lstm.h"
 #include "dynet/sampled-softmax.h"
+#include "dynet/semi-crf-builder.h"
 #include "dynet/transformer.h"
 #include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
@@ -392,6 +393,31 @@ Numbers run_crf() {
     call("viterbi", [&] { best = b.viterbi(scores); });
     p.note(best.score);
     p.note(best.tags[1]);
+    std::vector<ScoredTags> several;
+    call("n_best", [&] { several = b.n_best(scores, 3); });
+    p.note(several[2].score);
+    std::vector<float> shares;
+    call("marginals", [&] { shares = b.marginals(scores); });
+    p.note(shares[5]);
+  }
+  return p.finish();
+}
+
+Numbers run_semi_crf() {
+  Program p;
+  SemiCRFBuilder b(4, 2, p.model());
+  const Expression emissions = concatenate_cols({p.x(0), p.x(1), p.x(2)});
+  const std::vector<LabelledSpan> segments{{1, 0, 2}, {3, 2, 3}};
+  for (int graph = 0; graph < 2; ++graph) {
+    call("new_graph", [&] { b.new_graph(p.cg()); });
+    Expression scores;
+    call("segment_scores", [&] { scores = b.segment_scores(emissions); });
+    Expression y;
+    call("neg_log_likelihood", [&] { y = b.neg_log_likelihood(scores, segments); });
+    p.add(y);
+    ScoredSegments best;
+    call("viterbi", [&] { best = b.viterbi(scores); });
+    p.note(best.score);
   }
   return p.finish();
 }
@@ -470,6 +496,7 @@ std::vector<Named> programs() {
        }},
       {"Transformer", run_transformer},
       {"CRF", run_crf},
+      {"SemiCRF", run_semi_crf},
       {"Beam", [] { return run_beam(false); }},
       {"BeamWithCheckpoints", [] { return run_beam(true); }},
   };

@@ -5,6 +5,8 @@
 //   builder.new_graph(cg);                                once for each graph
 //   loss = builder.neg_log_likelihood(scores, tags);      of the right tags
 //   best = builder.viterbi(scores);                       best.tags, best.score
+//   more = builder.n_best(scores, 5);                     the five best
+//   how_sure = builder.marginals(scores);                 of each tag at each step
 //
 // `scores` {tags,steps} has a score for each tag at each step; the builder adds scores for each
 // pair of neighbouring tags, for the first and for the last tag. Example: with 3 tags and 4 steps
@@ -17,6 +19,7 @@
 // nodes of the scores merge as always.
 
 #include <array>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -47,6 +50,12 @@ class CRFBuilder {
   void forbid(unsigned from, unsigned to);
   void forbid_start(unsigned tag);
   void forbid_end(unsigned tag);
+  /// Forbids all that names of tags in BIO or BIOES exclude: tags[i] is the name of tag i, "O", or
+  /// B, I, E or S with '-' and a type, such as "B-PER". I and E go on with a span of their type
+  /// that B or I began, and no other tag does; if there are E and S, each span ends with one of
+  /// them. ValueError for another number of names, other names, and a name that stands twice; then
+  /// nothing is forbidden.
+  void forbid_bio(const std::vector<std::string>& tags);
 
   /// Uses the parameters in a graph: once for each. Without `update` they get no gradient.
   void new_graph(ComputationGraph& cg, bool update = true);
@@ -66,6 +75,19 @@ class CRFBuilder {
   /// The best tags of a batch, whose sequences have these lengths.
   std::vector<ScoredTags> viterbi(const Expression& scores, const std::vector<unsigned>& lengths,
                                   Where where = Where::here());
+  /// The n best sequences of tags, best first, computed at once in double on the host; fewer if
+  /// fewer are allowed. Of equally good sequences the first is first, as for crf_viterbi.
+  /// ValueError if n is 0, NumericError for scores of NaN or inf, and if no sequence is allowed.
+  /// Shapes: {tags,steps}, no batch.
+  std::vector<ScoredTags> n_best(const Expression& scores, unsigned n, Where where = Where::here());
+  /// The n best sequences of each example of a batch, whose sequences have these lengths.
+  std::vector<std::vector<ScoredTags>> n_best(const Expression& scores, unsigned n,
+                                              const std::vector<unsigned>& lengths,
+                                              Where where = Where::here());
+  /// The probability of each tag at each step, {tags,steps}xb in memory order, computed at once in
+  /// double on the host; 0 after the end of a sequence. Errors as for n_best.
+  std::vector<float> marginals(const Expression& scores, const std::vector<unsigned>& lengths = {},
+                               Where where = Where::here());
   /// Nodes of the best tags, as numbers, and of their score: for programs that ask for several
   /// sequences together. After the end of a sequence tags are 0.
   /// Shapes: {tags,steps}xb -> {steps}xb, {1}xb.
@@ -80,6 +102,10 @@ class CRFBuilder {
   [[nodiscard]] const std::vector<Parameter>& params() const { return parameters_.params; }
 
  private:
+  /// The numbers that a search on the host reads.
+  struct Numbers;
+  [[nodiscard]] Numbers numbers_of(const char* call, const Expression& scores,
+                                   const std::vector<unsigned>& lengths, Where where) const;
   void check_tag(const char* call, unsigned tag) const;
   void check_scores(const char* call, const Expression& scores, Where where) const;
   void check_allowed(const Expression& scores, const std::vector<unsigned>& tags) const;

@@ -1,4 +1,4 @@
-// Attention, Transformers and conditional random fields as builders.
+// Attention and Transformers as builders.
 //
 // A builder is made ready in this thread's graph at its first use there, or by its `new_graph`.
 
@@ -11,64 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "dynet/crf-builder.h"
 #include "dynet/transformer.h"
 
 #include "binding.h"
 #include "graph.h"
-#include "made.h"
+#include "held.h"
 #include "where.h"
 
 namespace dynet::python {
 namespace {
 
 using List = std::vector<unsigned>;
-
-/// A builder, and the graph in which it is ready.
-template <class Builder>
-struct Held : Made {
-  Builder builder;
-  ReadyIn ready;
-
-  explicit Held(Builder&& b) : builder(std::move(b)) {}
-  void new_graph(bool update) {
-    builder.new_graph(current_graph().cg, update);
-    ready.note();
-  }
-  /// Ready in this thread's graph.
-  Builder& live() {
-    if (!ready.is_ready()) {
-      new_graph(true);
-    }
-    return builder;
-  }
-};
-
-/// The functions common to all of them.
-template <class Builder>
-nb::class_<Held<Builder>> define(nb::module_& m, const char* name, const char* doc) {
-  using nb::arg;
-  using Py = Held<Builder>;
-  return nb::class_<Py>(m, name, doc)
-      .def(
-          "new_graph", [](Py& b, bool update) { b.new_graph(update); }, arg("update") = true,
-          "Uses the parameters in this thread's graph; without `update` they get no gradient. "
-          "Without this call the first use in a graph does it.")
-      .def(
-          "copy",
-          [](Py& b, const Py& other) {
-            b.builder.copy(other.builder);
-            b.share(other);
-            if constexpr (std::is_same_v<Builder, CRFBuilder>) {
-              b.settings = other.settings;
-            }
-          },
-          arg("other"),
-          "Uses the parameters of `other`, a builder of the same sizes, from the next graph on.")
-      .def(
-          "param_collection", [](Py& b) { return b.builder.get_parameter_collection(); },
-          "The collection of the builder's parameters.");
-}
 
 // ---- attention
 // ------------------------------------------------------------------------------------
@@ -91,7 +44,7 @@ template <class Builder>
 nb::class_<Held<Builder>> define_attention(nb::module_& m, const char* name, const char* doc) {
   using nb::arg;
   using Py = Held<Builder>;
-  auto c = define<Builder>(m, name, doc);
+  auto c = define_held<Builder>(m, name, doc);
   c.def(
        "read",
        [](Py& b, const ExprArg& keys, const ExprArg& values, const List& lengths) {
@@ -138,28 +91,22 @@ nb::class_<Held<Builder>> define_scoring(nb::module_& m, const char* name, const
   return c;
 }
 
-/// From some sizes and the collection.
-template <class Builder, class... Sizes>
-Builder make_attention(Sizes... sizes, ParameterCollection& model) {
-  return Builder(sizes..., model);
-}
-
 void bind_attention(nb::module_& m) {
   using nb::arg;
   bind_memory(m);
   auto mlp = define_scoring<MLPAttentionBuilder>(
       m, "MLPAttentionBuilder",
       "Additive attention (Bahdanau et al., 2015): scores are v . tanh(wk key + b + wq query).");
-  def_init(mlp, &make_attention<MLPAttentionBuilder, unsigned, unsigned, unsigned>,
-           arg("query_dim"), arg("key_dim"), arg("hidden_dim"), arg("model"));
+  def_init(mlp, &make_held<MLPAttentionBuilder, unsigned, unsigned, unsigned>, arg("query_dim"),
+           arg("key_dim"), arg("hidden_dim"), arg("model"));
   auto dot = define_scoring<DotAttentionBuilder>(
       m, "DotAttentionBuilder", "Scaled dot products: scores are key . query / sqrt(dim).");
-  def_init(dot, &make_attention<DotAttentionBuilder, unsigned>, arg("dim"), arg("model"));
+  def_init(dot, &make_held<DotAttentionBuilder, unsigned>, arg("dim"), arg("model"));
   auto biaffine = define_scoring<BiaffineAttentionBuilder>(
       m, "BiaffineAttentionBuilder",
       "Biaffine attention (Dozat and Manning, 2017): scores are key . (u query + b).");
-  def_init(biaffine, &make_attention<BiaffineAttentionBuilder, unsigned, unsigned>,
-           arg("query_dim"), arg("key_dim"), arg("model"));
+  def_init(biaffine, &make_held<BiaffineAttentionBuilder, unsigned, unsigned>, arg("query_dim"),
+           arg("key_dim"), arg("model"));
   using Heads = Held<MultiHeadAttentionBuilder>;
   auto heads = define_attention<MultiHeadAttentionBuilder>(
       m, "MultiHeadAttentionBuilder",
@@ -209,7 +156,7 @@ template <class Builder>
 nb::class_<Held<Builder>> define_stack(nb::module_& m, const char* name, const char* doc) {
   using nb::arg;
   using Py = Held<Builder>;
-  auto c = define<Builder>(m, name, doc);
+  auto c = define_held<Builder>(m, name, doc);
   c.def(
        "set_dropout",
        [](Py& b, float rate) {
@@ -356,104 +303,6 @@ void bind_encodings(nb::module_& m) {
           "The collection of its table.");
 }
 
-// ---- conditional random fields
-// --------------------------------------------------------------------
-
-std::pair<nb::list, float> pair_of(const ScoredTags& best) {
-  nb::list tags;
-  for (const unsigned tag : best.tags) {
-    tags.append(tag);
-  }
-  return {tags, best.score};
-}
-
-nb::class_<Held<CRFBuilder>> define_crf(nb::module_& m) {
-  using nb::arg;
-  using Py = Held<CRFBuilder>;
-  auto c = define<CRFBuilder>(
-      m, "CRFBuilder",
-      "A conditional random field over the tags of a sequence (Lafferty et al., 2001). Scores "
-      "{tags,steps} say how well each tag fits each step; the parameters, how well each tag "
-      "follows another, and stands first and last.");
-  def_init(c, &make_attention<CRFBuilder, unsigned>, arg("tags"), arg("model"));
-  c.def(
-       "forbid",
-       [](Py& b, unsigned from, unsigned to) {
-         b.builder.forbid(from, to);
-         b.set(std::to_string(from) + " to " + std::to_string(to), "forbid", from, to);
-       },
-       arg("before"), arg("after"),
-       "No sequence may go from tag `before` to tag `after`, from the next graph on.")
-      .def(
-          "forbid_start",
-          [](Py& b, unsigned tag) {
-            b.builder.forbid_start(tag);
-            b.set("start " + std::to_string(tag), "forbid_start", tag);
-          },
-          arg("tag"), "No sequence may begin with a tag.")
-      .def(
-          "forbid_end",
-          [](Py& b, unsigned tag) {
-            b.builder.forbid_end(tag);
-            b.set("end " + std::to_string(tag), "forbid_end", tag);
-          },
-          arg("tag"), "No sequence may end with a tag.")
-      .def(
-          "neg_log_likelihood",
-          [](Py& b, const ExprArg& scores, const List& tags) {
-            return PyExpression(b.live().neg_log_likelihood(scores.node(), tags, here()));
-          },
-          arg("scores"), arg("tags"), "-ln p(tags | scores).")
-      .def(
-          "neg_log_likelihood",
-          [](Py& b, const ExprArg& scores, const std::vector<List>& tags) {
-            return PyExpression(b.live().neg_log_likelihood(scores.node(), tags, here()));
-          },
-          arg("scores"), arg("tags"),
-          "The losses of a batch: a list for each example, as long as its sequence.");
-  return c;
-}
-
-void bind_crf_builder(nb::module_& m) {
-  using nb::arg;
-  using Py = Held<CRFBuilder>;
-  auto c = define_crf(m);
-  c.def(
-       "viterbi",
-       [](Py& b, const ExprArg& scores) {
-         const auto [tags, score] = pair_of(b.live().viterbi(scores.node(), here()));
-         return nb::make_tuple(tags, score);
-       },
-       arg("scores"), nb::sig("def viterbi(self, scores: Expression) -> tuple[list[int], float]"),
-       "The best tags, and their score.")
-      .def(
-          "viterbi",
-          [](Py& b, const ExprArg& scores, const List& lengths) {
-            nb::list all;
-            for (const ScoredTags& best : b.live().viterbi(scores.node(), lengths, here())) {
-              const auto [tags, score] = pair_of(best);
-              all.append(nb::make_tuple(tags, score));
-            }
-            return all;
-          },
-          arg("scores"), arg("lengths"),
-          nb::sig("def viterbi(self, scores: Expression, lengths: collections.abc.Sequence[int]) "
-                  "-> list[tuple[list[int], float]]"),
-          "The best tags and the score of each example of a batch, whose sequences have these "
-          "lengths.")
-      .def(
-          "best_path",
-          [](Py& b, const ExprArg& scores, const List& lengths) {
-            const auto [tags, score] = b.live().best_path(scores.node(), lengths, here());
-            return nb::make_tuple(make_expression(tags), make_expression(score));
-          },
-          arg("scores"), arg("lengths") = List(),
-          nb::sig("def best_path(self, scores: Expression, lengths: "
-                  "collections.abc.Sequence[int] = []) -> tuple[Expression, Expression]"),
-          "Expressions of the best tags, as numbers, and of their score: for programs that ask for "
-          "several sequences together.");
-}
-
 }  // namespace
 
 void bind_attention_builders(nb::module_& m) {
@@ -461,7 +310,7 @@ void bind_attention_builders(nb::module_& m) {
   bind_encoder(m);
   bind_decoder(m);
   bind_encodings(m);
-  bind_crf_builder(m);
+  bind_crf_builders(m);
 }
 
 }  // namespace dynet::python

@@ -75,9 +75,11 @@ void bind_sequence(nb::module_& m) {
         return PyExpression(sequence_loss(scores.node(), labels.list, here()));
       },
       arg("scores"), arg("labels"),
-      "The sum over the examples of the batch `scores` of the negative log likelihood of their "
-      "labels; nothing for a label of None. Labels are in the order of `concatenate_to_batch` over "
-      "the steps: all examples of the first step, then all examples of the second.");
+      "The sum over the examples of the batch `scores`, or over the columns of a matrix, of the "
+      "negative log likelihood of their labels; nothing for a label of None. Labels are in the "
+      "order of `concatenate_to_batch` over the steps: all examples of the first step, then all "
+      "examples of the second; in a batch of matrices all columns of the first example come "
+      "first.");
 }
 
 }  // namespace dynet::python

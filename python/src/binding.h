@@ -265,6 +265,7 @@ void bind_softmax_builders(nb::module_& m);
 void bind_attention_builders(nb::module_& m);
 void bind_beam(nb::module_& m);
 void bind_sequence(nb::module_& m);
+void bind_structured(nb::module_& m);
 void bind_text(nb::module_& m);
 void bind_custom(nb::module_& m);
 void bind_debug(nb::module_& m);

@@ -55,6 +55,10 @@ def use_crf(b):
     return dy.concatenate([b.neg_log_likelihood(matrix(2), [0, 1, 2]), b.best_path(matrix(3))[1]])
 
 
+def use_semi_crf(b):
+    return b.neg_log_likelihood(b.segment_scores(matrix(2)), [(3, 0, 2), (1, 2, 3)])
+
+
 def with_dropout(b):
     b.set_dropout(0.5)
     return b
@@ -80,6 +84,7 @@ def with_rules(b):
     b.forbid(3, 1)
     b.forbid_start(1)
     b.forbid_end(0)
+    b.forbid_bio(["O", "B-X", "I-X", "B-Y"])
     return b
 
 
@@ -126,6 +131,7 @@ EVERY = {
         lambda m: frozen(dy.LearnedEncoding(4, 5, m)), lambda e: e.add(matrix(0), 1)),
     "SinusoidalEncoding": (lambda m: dy.SinusoidalEncoding(4), lambda e: e.add(matrix(0), 1)),
     "CRFBuilder": (lambda m: with_rules(dy.CRFBuilder(4, m)), use_crf),
+    "SemiCRFBuilder": (lambda m: dy.SemiCRFBuilder(4, 2, m), use_semi_crf),
     "BiRNNBuilder": (
         lambda m: dy.BiRNNBuilder(2, 4, 6, m, dy.GRUBuilder),
         lambda b: b.transduce([vector(0), vector(1)])[-1]),

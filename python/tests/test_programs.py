@@ -17,8 +17,8 @@ import sys
 import dynet as dy
 import numpy as np
 import pytest
-from dynet.programs import _edits, _features, _options, _training, _trees, load, main
-from treebanks import SMALL, sentence, trees_of, untagged, write_treebanks
+from dynet.programs import _edits, _features, _options, _training, load, main
+from treebanks import SMALL, sentence, untagged, write_treebanks
 
 TREEBANK = pathlib.Path(__file__).parents[2].parent / "shared" / "data" / "ud"
 
@@ -315,43 +315,6 @@ def test_a_folder_with_the_name_of_a_model(files, model, monkeypatch, capsys):
 
 
 # ---- a parser ------------------------------------------------------------------------------------
-
-
-def test_the_best_of_all_trees():
-    assert [len(list(trees_of(n))) for n in (1, 2, 3, 4)] == [1, 2, 9, 64]
-    drawn = np.random.default_rng(3)
-    for n in (1, 2, 3, 4, 5):
-        trees = list(trees_of(n))
-        for i in range(60):
-            scores = drawn.normal(size=(n + 1, n + 1)) * (100 if i % 2 else 1)
-            if i % 3 == 0:
-                scores[0] += 3  # many words like the root
-            totals = [sum(scores[h, d] for d, h in enumerate(tree, 1)) for tree in trees]
-            found = _trees.best_tree(scores)
-            assert tuple(found) in trees
-            total = sum(scores[h, d] for d, h in enumerate(found, 1))
-            assert total == pytest.approx(max(totals), rel=1e-9)
-
-
-def test_a_cycle_of_many_words_ends():
-    n = 200
-    scores = np.zeros((n + 1, n + 1))
-    scores[2:, 1] = 1
-    scores[np.arange(1, n), np.arange(2, n + 1)] = 5
-    scores[n, 1] = 9
-    heads = _trees.best_tree(scores)
-    assert heads.count(0) == 1 and sum(scores[h, d] for d, h in enumerate(heads, 1)) == 9 + 5 * (
-        n - 2
-    )
-
-
-def test_more_cycles_in_cycles_than_python_has_frames():
-    n = sys.getrecursionlimit() + 100
-    scores = np.full((n + 1, n + 1), -1e6)
-    scores[0, 1:] = -1e5
-    scores[1, 2:] = 0
-    scores[2:, 1] = -np.arange(2, n + 1)  # word 1 and word 2, these and word 3, ...
-    assert _trees.best_tree(scores) == [0] + (n - 1) * [1]
 
 
 @pytest.fixture(scope="module")

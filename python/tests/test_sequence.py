@@ -36,6 +36,8 @@ def test_loss_is_the_sum_of_the_steps(table: dy.LookupParameters):
     by_steps = dy.esum([dy.pickneglogsoftmax(x, label) for x, label in zip(xs, labels)])
     whole = dy.sequence_loss(dy.concatenate_to_batch(xs), labels)
     assert whole.value() == pytest.approx(by_steps.value(), abs=1e-5)
+    columns = dy.sequence_loss(dy.concatenate_cols(xs), labels)
+    assert columns.value() == whole.value()
     some = dy.sequence_loss(dy.concatenate_to_batch(xs), [2, None, 1])
     without = dy.pickneglogsoftmax(xs[0], 2) + dy.pickneglogsoftmax(xs[2], 1)
     assert some.value() == pytest.approx(without.value(), abs=1e-5)

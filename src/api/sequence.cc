@@ -4,6 +4,7 @@
 #include <string>
 
 #include "dynet/except.h"
+#include "dynet/ext/count.h"
 
 #include "graph/graph.h"
 
@@ -36,11 +37,23 @@ std::vector<Expression> lookup_sequence(const detail::LocatedGraph& g, const Loo
 
 Expression sequence_loss(const Expression& scores, const std::vector<unsigned>& labels,
                          Where where) {
-  const unsigned examples = scores.dim().bd;
+  const Dim d = scores.dim();
+  const unsigned columns = d.nd == 2 ? d.cols() : 1;
+  const unsigned examples = to_extent(ext::Count(columns) * d.bd, "sequence_loss: the steps");
   if (labels.size() != examples) {
     throw errors::ValueError("sequence_loss: " + std::to_string(labels.size()) +
                              " labels for the scores of " + std::to_string(examples) +
                              " steps; want one each" + graph::built_at(where));
+  }
+  if (columns > 1) {
+    for (const unsigned label : labels) {  // before there is a node
+      if (label >= d.rows() && label != kNoLabel) {
+        throw errors::IndexError("sequence_loss: a label is " + std::to_string(label) +
+                                 " for scores of " + to_string(d) + "; want less than " +
+                                 std::to_string(d.rows()) + graph::built_at(where));
+      }
+    }
+    return sequence_loss(reshape(scores, Dim({d.rows()}, examples), where), labels, where);
   }
   if (std::find(labels.begin(), labels.end(), kNoLabel) == labels.end()) {
     return sum_batches(pickneglogsoftmax(scores, labels, where), where);

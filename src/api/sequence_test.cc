@@ -95,6 +95,27 @@ TEST_F(SequenceTest, StepsWithoutALabelHaveNoLoss) {
   EXPECT_EQ(as_scalar(none.value()), 0.0F);
 }
 
+TEST_F(SequenceTest, StepsMayBeColumns) {
+  ComputationGraph cg;
+  const std::vector<Expression> xs = lookup_sequence(cg, table_, Indices{4, 1, 2, 3});
+  const std::vector<Indices> lists{{2, 0, 1, 1}, {2, kNoLabel, 1, 1}};
+  for (const Indices& labels : lists) {
+    const Expression batch = sequence_loss(concatenate_to_batch(xs), labels);
+    const Expression columns = sequence_loss(concatenate_cols(xs), labels);
+    EXPECT_EQ(columns.dim(), Dim({1}));
+    EXPECT_EQ(as_scalar(columns.value()), as_scalar(batch.value()));
+    const Expression two =
+        concatenate_to_batch({concatenate_cols({xs[0], xs[1]}), concatenate_cols({xs[2], xs[3]})});
+    EXPECT_EQ(as_scalar(sequence_loss(two, labels).value()), as_scalar(batch.value()));
+    EXPECT_EQ(gradient(columns, 4), gradient(batch, 4));
+  }
+  const std::size_t nodes = cg.nodes.size();
+  const Expression matrix = concatenate_cols(xs);
+  EXPECT_THROW(sequence_loss(matrix, {0, 1, 2}), errors::ValueError);
+  EXPECT_THROW(sequence_loss(matrix, {0, 1, 2, 3}), errors::IndexError);
+  EXPECT_EQ(cg.nodes.size(), nodes + 1) << "errors leave no nodes";
+}
+
 TEST_F(SequenceTest, MistakesAreNamed) {
   ComputationGraph cg;
   const Expression scores = concatenate_to_batch(lookup_sequence(cg, table_, Indices{4, 1}));

@@ -16,6 +16,7 @@
 #include "dynet/crf-builder.h"
 #include "dynet/hsm-builder.h"
 #include "dynet/sampled-softmax.h"
+#include "dynet/semi-crf-builder.h"
 #include "dynet/transformer.h"
 #include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
@@ -158,6 +159,15 @@ TEST_F(Unset, ScoresOfTags) {
           [&](const Expression& e) { crf.neg_log_likelihood(e, std::vector<unsigned>{0}); });
   refuses("CRFBuilder: viterbi", [&](const Expression& e) { crf.viterbi(e); });
   refuses("CRFBuilder: viterbi", [&](const Expression& e) { crf.best_path(e); });
+  refuses("CRFBuilder: n_best", [&](const Expression& e) { crf.n_best(e, 2); });
+  refuses("CRFBuilder: marginals", [&](const Expression& e) { crf.marginals(e); });
+  SemiCRFBuilder semi(4, 2, model);
+  semi.new_graph(cg);
+  refuses("SemiCRFBuilder: segment_scores", [&](const Expression& e) { semi.segment_scores(e); });
+  refuses("SemiCRFBuilder: neg_log_likelihood", [&](const Expression& e) {
+    semi.neg_log_likelihood(e, std::vector<LabelledSpan>{{0, 0, 1}});
+  });
+  refuses("SemiCRFBuilder: viterbi", [&](const Expression& e) { semi.viterbi(e); });
 }
 
 TEST_F(Unset, WhatIsAttendedTo) {

@@ -139,6 +139,14 @@ TOPICS = [
         functions=["crf_log_partition", "crf_score", "crf_viterbi", "ctc_loss"],
     ),
     Topic(
+        "trees",
+        "Trees of sentences",
+        "Sums over all dependency trees and all constituents of a sentence, and scores of given ones: the losses of "
+        "parsers. [Structured prediction](../structured-prediction.md) has the searches for the best trees.",
+        functions=["spanning_tree_log_partition", "eisner_log_partition", "tree_score", "cky_log_partition",
+                   "spans_score"],
+    ),
+    Topic(
         "gradients",
         "Gradients as nodes",
         "`backward` computes gradients as numbers; here they are nodes of the graph. The page of "
@@ -163,6 +171,8 @@ CHAIN = """\
 emissions = dy.inputTensor([[1., 0., 1.], [0., 2., 0.]])  # a row per tag, a column per step
 transitions = dy.inputTensor([[0.5, 0.], [0., 0.5]])
 """
+ARCS = "scores = dy.inputTensor([[1., 3.], [0., 2.], [1., 0.]])  # a row per head, the root first; a column per word\n"
+SPANS = "scores = dy.inputTensor(np.arange(8.).reshape(2, 2, 2))  # two words, two labels\n"
 BATCH = "x = dy.inputTensor([[1., 3.], [2., 6.]], batched=True)\n"
 
 # Functions written by hand in C++, by name; of several comments for one name the second is `name#2`.
@@ -333,6 +343,17 @@ print(tags.npvalue(), score.npvalue())
 scores = dy.inputTensor([[1., 2., 0.], [2., 0., 1.], [0., 1., 3.]])  # a column per step; class 0 is the blank
 print(dy.ctc_loss(dy.log_softmax(scores), [1, 2]).npvalue())
 """
+    ),
+    "spanning_tree_log_partition": Written(
+        ARCS + "print(dy.spanning_tree_log_partition(scores).value())\n"
+    ),
+    "eisner_log_partition": Written(
+        ARCS + "print(dy.eisner_log_partition(scores, single_root=False).value())\n"
+    ),
+    "tree_score": Written(ARCS + "print(dy.tree_score(scores, [0, 1]).value())\n"),
+    "cky_log_partition": Written(SPANS + "print(dy.cky_log_partition(scores).value())\n"),
+    "spans_score": Written(
+        SPANS + "print(dy.spans_score(scores, [(1, 0, 2), (0, 0, 1), (1, 1, 2)]).value())\n"
     ),
     "segment_sum": Written(
         """\

@@ -24,7 +24,8 @@ SUBJECTS = [
     ("parameters", "Parameters", r"Parameter|^[Mm]odel$|Initializer$"),
     ("trainers", "Trainers and schedules", r"Trainer$|Schedule$"),
     ("softmax", "Softmaxes over many words", r"Softmax"),
-    ("attention", "Attention, Transformers, CRF", r"Attention|Transformer|Encoding|^CRF"),
+    ("attention", "Attention, Transformers, CRF", r"Attention|Transformer|Encoding|CRF"),
+    ("structured", "Structured prediction", r"(?#functions)$^"),
     ("recurrent", "Recurrent builders", r"RNN|LSTM|GRU"),
     ("files", "Files", r"Safetensors|Checkpointer"),
     ("more", "Everything else", r""),
@@ -35,6 +36,7 @@ FUNCTIONS = {
     "print_text_graphviz dump_cg apply",
     "files": "save load load_generator",
     "text": "bucketed make_clusters",
+    "structured": "max_spanning_tree eisner cky",
 }
 # Escapes for their text in Markdown: a name between bars or angles is no table and no tag.
 SPECIAL = str.maketrans({"<": "\\<", "|": "\\|", "*": "\\*"})

@@ -11,7 +11,6 @@ from itertools import chain
 import _dynet
 
 from ._tree_tagger import TreeTagger
-from ._trees import best_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,9 +107,6 @@ class Parser(TreeTagger):
         return found
 
     def _heads(self, read: Read, words: int) -> list[int]:
-        """The best tree. The root is a dependent of nothing, so that column 0 has no meaning."""
-        import numpy as np
-
-        table = np.zeros((words + 1, words + 1))
-        table[:, 1:] = read.arcs.npvalue().reshape(words + 1, words)
-        return best_tree(table)
+        """The best tree."""
+        arcs = read.arcs.npvalue().reshape(words + 1, words)
+        return _dynet.max_spanning_tree(arcs)

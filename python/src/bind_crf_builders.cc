@@ -1,0 +1,279 @@
+// Conditional random fields as builders: over tags, and over segments.
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dynet/crf-builder.h"
+#include "dynet/semi-crf-builder.h"
+
+#include "arrays.h"
+#include "binding.h"
+#include "graph.h"
+#include "held.h"
+#include "lists.h"
+#include "where.h"
+
+namespace dynet::python {
+namespace {
+
+using List = std::vector<unsigned>;
+
+std::pair<nb::list, float> pair_of(const ScoredTags& best) {
+  nb::list tags;
+  for (const unsigned tag : best.tags) {
+    tags.append(tag);
+  }
+  return {tags, best.score};
+}
+
+nb::list list_of(const std::vector<ScoredTags>& several) {
+  nb::list list;
+  for (const ScoredTags& best : several) {
+    const auto [tags, score] = pair_of(best);
+    list.append(nb::make_tuple(tags, score));
+  }
+  return list;
+}
+
+nb::class_<Held<CRFBuilder>> define_crf(nb::module_& m) {
+  using nb::arg;
+  using Py = Held<CRFBuilder>;
+  auto c = define_held<CRFBuilder>(
+      m, "CRFBuilder",
+      "A conditional random field over the tags of a sequence (Lafferty et al., 2001). Scores "
+      "{tags,steps} say how well each tag fits each step; the parameters, how well each tag "
+      "follows another, and stands first and last.");
+  def_init(c, &make_held<CRFBuilder, unsigned>, arg("tags"), arg("model"));
+  c.def(
+       "forbid",
+       [](Py& b, unsigned from, unsigned to) {
+         b.builder.forbid(from, to);
+         b.set(std::to_string(from) + " to " + std::to_string(to), "forbid", from, to);
+       },
+       arg("before"), arg("after"),
+       "No sequence may go from tag `before` to tag `after`, from the next graph on.")
+      .def(
+          "forbid_start",
+          [](Py& b, unsigned tag) {
+            b.builder.forbid_start(tag);
+            b.set("start " + std::to_string(tag), "forbid_start", tag);
+          },
+          arg("tag"), "No sequence may begin with a tag.")
+      .def(
+          "forbid_end",
+          [](Py& b, unsigned tag) {
+            b.builder.forbid_end(tag);
+            b.set("end " + std::to_string(tag), "forbid_end", tag);
+          },
+          arg("tag"), "No sequence may end with a tag.")
+      .def(
+          "forbid_bio",
+          [](Py& b, const TextListArg& tags) {
+            b.builder.forbid_bio(tags.list);
+            b.set("bio", "forbid_bio", tags.list);
+          },
+          arg("tags"),
+          "Forbids all that names of tags in BIO or BIOES exclude: `tags[i]` is the name of tag i, "
+          "O, or B, I, E or S with '-' and a type, such as B-PER. I and E go on with a span of "
+          "their type; if there are E and S, each span ends with one of them.")
+      .def(
+          "neg_log_likelihood",
+          [](Py& b, const ExprArg& scores, const List& tags) {
+            return PyExpression(b.live().neg_log_likelihood(scores.node(), tags, here()));
+          },
+          arg("scores"), arg("tags"), "-ln p(tags | scores).")
+      .def(
+          "neg_log_likelihood",
+          [](Py& b, const ExprArg& scores, const std::vector<List>& tags) {
+            return PyExpression(b.live().neg_log_likelihood(scores.node(), tags, here()));
+          },
+          arg("scores"), arg("tags"),
+          "The losses of a batch: a list for each example, as long as its sequence.");
+  return c;
+}
+
+void bind_crf_lists(nb::class_<Held<CRFBuilder>>& c) {
+  using nb::arg;
+  using Py = Held<CRFBuilder>;
+  c.def(
+       "n_best",
+       [](Py& b, const ExprArg& scores, unsigned n) {
+         return list_of(b.live().n_best(scores.node(), n, here()));
+       },
+       arg("scores"), arg("n"),
+       nb::sig("def n_best(self, scores: Expression, n: int) -> list[tuple[list[int], float]]"),
+       "The n best sequences of tags with their scores, best first; fewer if fewer are allowed.")
+      .def(
+          "n_best",
+          [](Py& b, const ExprArg& scores, unsigned n, const List& lengths) {
+            nb::list all;
+            for (const auto& best : b.live().n_best(scores.node(), n, lengths, here())) {
+              all.append(list_of(best));
+            }
+            return all;
+          },
+          arg("scores"), arg("n"), arg("lengths"),
+          nb::sig("def n_best(self, scores: Expression, n: int, lengths: "
+                  "collections.abc.Sequence[int]) -> list[list[tuple[list[int], float]]]"),
+          "The n best sequences of each example of a batch, whose sequences have these lengths.")
+      .def(
+          "marginals",
+          [](Py& b, const ExprArg& scores, const List& lengths) {
+            const Expression x = scores.node();
+            const std::vector<float> shares = b.live().marginals(x, lengths, here());
+            return copied_array(x.dim(), false, shares.data());
+          },
+          arg("scores"), arg("lengths") = List(),
+          nb::sig("def marginals(self, scores: Expression, lengths: "
+                  "collections.abc.Sequence[int] = []) -> numpy.ndarray"),
+          "The probability of each tag at each step, an array like the scores; 0 after the end of "
+          "a "
+          "sequence.");
+}
+
+void bind_crf_builder(nb::module_& m) {
+  using nb::arg;
+  using Py = Held<CRFBuilder>;
+  auto c = define_crf(m);
+  bind_crf_lists(c);
+  c.def(
+       "viterbi",
+       [](Py& b, const ExprArg& scores) {
+         const auto [tags, score] = pair_of(b.live().viterbi(scores.node(), here()));
+         return nb::make_tuple(tags, score);
+       },
+       arg("scores"), nb::sig("def viterbi(self, scores: Expression) -> tuple[list[int], float]"),
+       "The best tags, and their score.")
+      .def(
+          "viterbi",
+          [](Py& b, const ExprArg& scores, const List& lengths) {
+            return list_of(b.live().viterbi(scores.node(), lengths, here()));
+          },
+          arg("scores"), arg("lengths"),
+          nb::sig("def viterbi(self, scores: Expression, lengths: collections.abc.Sequence[int]) "
+                  "-> list[tuple[list[int], float]]"),
+          "The best tags and the score of each example of a batch, whose sequences have these "
+          "lengths.")
+      .def(
+          "best_path",
+          [](Py& b, const ExprArg& scores, const List& lengths) {
+            const auto [tags, score] = b.live().best_path(scores.node(), lengths, here());
+            return nb::make_tuple(make_expression(tags), make_expression(score));
+          },
+          arg("scores"), arg("lengths") = List(),
+          nb::sig("def best_path(self, scores: Expression, lengths: "
+                  "collections.abc.Sequence[int] = []) -> tuple[Expression, Expression]"),
+          "Expressions of the best tags, as numbers, and of their score: for programs that ask for "
+          "several sequences together.");
+}
+
+// ---- segments
+
+using Segments = std::vector<LabelledSpan>;
+
+/// Triples (label, begin, end).
+Segments segments_of(const std::vector<List>& triples) {
+  Segments segments;
+  for (const List& t : triples) {
+    if (t.size() != 3) {
+      throw errors::ValueError("SemiCRFBuilder: a segment has " + std::to_string(t.size()) +
+                               " numbers; want (label, begin, end)");
+    }
+    segments.push_back({t[0], t[1], t[2]});
+  }
+  return segments;
+}
+
+nb::tuple tuple_of(const ScoredSegments& best) {
+  nb::list segments;
+  for (const LabelledSpan& s : best.segments) {
+    segments.append(nb::make_tuple(s.label, s.begin, s.end));
+  }
+  return nb::make_tuple(segments, best.score);
+}
+
+using Semi = Held<SemiCRFBuilder>;
+
+void bind_segment_losses(nb::class_<Semi>& c) {
+  using nb::arg;
+  c.def(
+       "segment_scores",
+       [](Semi& b, const ExprArg& emissions) {
+         return PyExpression(b.live().segment_scores(emissions.node(), here()));
+       },
+       arg("emissions"),
+       "Scores of segments {labels,steps,max_length} as sums of scores {labels,steps} of their "
+       "steps.")
+      .def(
+          "neg_log_likelihood",
+          [](Semi& b, const ExprArg& scores, const std::vector<List>& segments) {
+            return PyExpression(
+                b.live().neg_log_likelihood(scores.node(), segments_of(segments), here()));
+          },
+          arg("scores"), arg("segments"),
+          nb::sig("def neg_log_likelihood(self, scores: Expression, segments: "
+                  "collections.abc.Sequence[tuple[int, int, int]]) -> Expression"),
+          "-ln p(segments | scores). A list that ends before the last step has a shorter sequence.")
+      .def(
+          "neg_log_likelihood",
+          [](Semi& b, const ExprArg& scores, const std::vector<std::vector<List>>& segments) {
+            std::vector<Segments> lists;
+            lists.reserve(segments.size());
+            for (const std::vector<List>& list : segments) {
+              lists.push_back(segments_of(list));
+            }
+            return PyExpression(b.live().neg_log_likelihood(scores.node(), lists, here()));
+          },
+          arg("scores"), arg("segments"),
+          nb::sig("def neg_log_likelihood(self, scores: Expression, segments: "
+                  "collections.abc.Sequence[collections.abc.Sequence[tuple[int, int, int]]]) -> "
+                  "Expression"),
+          "The losses of a batch: a list for each example, which ends with its sequence.");
+}
+
+void bind_semi_crf(nb::module_& m) {
+  using nb::arg;
+  auto c = define_held<SemiCRFBuilder>(
+      m, "SemiCRFBuilder",
+      "A semi-Markov conditional random field (Sarawagi and Cohen, 2004): it divides a sequence "
+      "into segments (label, begin, end) of at most `max_length` steps. Scores "
+      "{labels,steps,max_length}: element (y, i, d) is for the segment of d + 1 steps that begins "
+      "at step i and has label y; a score of -inf forbids the segment.");
+  def_init(c, &make_held<SemiCRFBuilder, unsigned, unsigned>, arg("labels"), arg("max_length"),
+           arg("model"));
+  bind_segment_losses(c);
+  c.def(
+       "viterbi",
+       [](Semi& b, const ExprArg& scores) {
+         return tuple_of(b.live().viterbi(scores.node(), here()));
+       },
+       arg("scores"),
+       nb::sig("def viterbi(self, scores: Expression) -> tuple[list[tuple[int, int, int]], float]"),
+       "The best segments, and their score.")
+      .def(
+          "viterbi",
+          [](Semi& b, const ExprArg& scores, const List& lengths) {
+            nb::list all;
+            for (const ScoredSegments& best : b.live().viterbi(scores.node(), lengths, here())) {
+              all.append(tuple_of(best));
+            }
+            return all;
+          },
+          arg("scores"), arg("lengths"),
+          nb::sig("def viterbi(self, scores: Expression, lengths: collections.abc.Sequence[int]) "
+                  "-> list[tuple[list[tuple[int, int, int]], float]]"),
+          "The best segments of each example of a batch, whose sequences have these lengths.");
+}
+
+}  // namespace
+
+void bind_crf_builders(nb::module_& m) {
+  bind_crf_builder(m);
+  bind_semi_crf(m);
+}
+
+}  // namespace dynet::python
