@@ -41,6 +41,7 @@ from ._old_names import UnsignedVectorValue as UnsignedVectorValue
 from ._old_names import inputMatrix as inputMatrix
 from ._old_names import matInput as matInput
 from ._tensorboard import TensorBoard as TensorBoard
+from ._together import run_together as run_together
 from ._told import told as _explained
 from ._torch_names import add_attributes as _add_attributes
 from ._torch_names import functions as _torch_functions

@@ -57,6 +57,7 @@ OWN_FUNCTION(segment_max, (const Expression& x, const Numbers& index, unsigned n
 OWN_FUNCTION(segment_softmax, (const Expression& x, const Numbers& index, unsigned n),
              (x, index, n))
 OWN_FUNCTION(topk, (const Expression& x, unsigned k), (x, k))
+OWN_FUNCTION(compute_together, (const Nodes& es), (es))
 OWN_FUNCTION(einsum, (const std::string& text, const Nodes& xs), (text, xs))
 OWN_FUNCTION(gradient, (const Expression& loss, const Nodes& xs), (loss, xs))
 OWN_FUNCTION(sample_categorical, (const Expression& x), (x))
