@@ -6,7 +6,8 @@ python3 parser.py --train train.conllu --dev dev.conllu
 Each decision is read from the graph while the graph grows. A task, a generator, parses one
 sentence, and `dy.run_together` computes the scores that all tasks wait for at once. In the training
 the parser follows its own decisions and learns the right ones, so that it knows what to do after a
-mistake; `--reward` trains on drawn decisions with a policy gradient instead (Williams, 1992).
+mistake. With `--reward` the second half of the training draws decisions and is a policy gradient
+(Williams, 1992).
 """
 
 from __future__ import annotations
@@ -123,10 +124,10 @@ def draw(parser: Parser, sentence: Sentence) -> Task:
     """Decisions drawn from the model's distribution. With losses of the drawn ones."""
     parse = Parse(parser, sentence.words)
     while legal := parse.legal():
-        asked = parse.scores()
-        chances = yield dy.softmax(asked)
-        action = random.choices(legal, [chances[a] + 1e-9 for a in legal])[0]
-        parse.losses.append(dy.pickneglogsoftmax(asked, action))
+        log_chances = dy.log_softmax(parse.scores(), legal)  # of the legal decisions only
+        chances = yield dy.exp(log_chances)
+        action = random.choices(range(3), chances)[0]
+        parse.losses.append(-log_chances[action])
         parse.take(action)
     return parse
 
@@ -136,14 +137,15 @@ def share_right(parse: Parse, sentence: Sentence) -> float:
     return right / (len(sentence.heads) - 1)
 
 
-def loss_of(parser: Parser, batch: list[Sentence], usual: float | None) -> dy.Expression:
-    """The loss of sentences that are parsed together. `usual` is the reward to compare with, for
-    drawn decisions."""
-    if usual is None:
+def loss_of(parser: Parser, batch: list[Sentence], draws: bool) -> dy.Expression:
+    """The loss of sentences that are parsed together."""
+    if not draws:
         parses = dy.run_together(decide(parser, sentence) for sentence in batch)
         return dy.esum([loss for parse in parses for loss in parse.losses])
     parses = dy.run_together(draw(parser, sentence) for sentence in batch)
-    gains = [share_right(*pair) - usual for pair in zip(parses, batch)]
+    rewards = [share_right(*pair) for pair in zip(parses, batch)]
+    usual = sum(rewards) / len(rewards)  # a good parse is better than the others
+    gains = [reward - usual for reward in rewards]
     return dy.esum([dy.esum(parse.losses) * gain for parse, gain in zip(parses, gains)])
 
 
@@ -178,8 +180,11 @@ def main() -> None:
     options.add_argument("--minibatch", type=int, default=16, help="sentences together")
     options.add_argument("--size", type=int, default=64)
     options.add_argument("--learning-rate", type=float, default=0.002)
-    options.add_argument("--reward", action="store_true", help="from epoch 2 on, a policy gradient")
-    given, _ = options.parse_known_args()  # the library reads its own options
+    options.add_argument("--reward", action="store_true", help="second half: a policy gradient")
+    given, others = options.parse_known_args()
+    others = [word for word in others if not word.startswith("--dynet-")]  # the library's
+    if others:
+        options.error(f"unknown: {' '.join(others)}; options of the library are --dynet-name=value")
     random.seed(1)
     read_train, read_dev = read(given.train), read(given.dev)
     words = Vocabulary.from_counts((w for s, _ in read_train for w in s), min_count=2)
@@ -190,11 +195,10 @@ def main() -> None:
     trainer = dy.AdamTrainer(parser.model, given.learning_rate)
     for epoch in range(1, given.epochs + 1):
         random.shuffle(train)
-        usual = accuracy(parser, dev, given.minibatch) if given.reward and epoch > 1 else None
         total = 0.0
         for batch in batches(train, given.minibatch):
             dy.renew_cg()
-            loss = loss_of(parser, batch, usual)
+            loss = loss_of(parser, batch, given.reward and epoch > given.epochs // 2)
             total += loss.value()
             loss.backward()
             trainer.update()

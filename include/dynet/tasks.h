@@ -124,8 +124,8 @@ class TaskPromise {
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> task) const noexcept {
-      const std::coroutine_handle<> outer = task.promise().outer;
-      return outer ? outer : std::noop_coroutine();
+      const std::coroutine_handle<> waiting = task.promise().outer;
+      return waiting ? waiting : std::noop_coroutine();
     }
     void await_resume() const noexcept {}
   };
@@ -342,6 +342,7 @@ std::vector<T> run_together(ComputationGraph& cg, std::vector<Task<T>> tasks,
   return results;
 }
 /// run_together for coroutines without results.
+// NOLINTNEXTLINE(performance-unnecessary-value-param): coroutines end with the call
 inline void run_together(ComputationGraph& cg, std::vector<Task<void>> tasks,
                          std::vector<std::exception_ptr>* failures = nullptr) {
   detail::run_coroutines(cg, tasks, failures);

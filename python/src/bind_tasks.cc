@@ -17,7 +17,8 @@ namespace {
 /// Guards this thread's current graph while tasks take turns in it.
 class PyTurns {
  public:
-  PyTurns() : graph_(current_graph_pointer()), guard_(std::make_unique<detail::TurnGuard>(graph_->cg)) {}
+  PyTurns()
+      : graph_(current_graph_pointer()), guard_(std::make_unique<detail::TurnGuard>(graph_->cg)) {}
   PyTurns(const PyTurns&) = delete;
   PyTurns& operator=(const PyTurns&) = delete;
   ~PyTurns() = default;
