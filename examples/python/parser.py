@@ -108,13 +108,14 @@ class Parse:
         return legal[0]  # after a mistake, or if arcs cross: the next word, or any arc
 
 
-def decide(parser: Parser, sentence: Sentence) -> Task:
-    """The best decisions. With losses of the right ones."""
+def decide(parser: Parser, sentence: Sentence, learns: bool) -> Task:
+    """The best decisions. With losses of the right ones, if `learns`."""
     parse = Parse(parser, sentence.words)
     while legal := parse.legal():
         asked = parse.scores()
-        right = parse.right_action(sentence.heads, legal)
-        parse.losses.append(dy.pickneglogsoftmax(asked, right))
+        if learns:
+            right = parse.right_action(sentence.heads, legal)
+            parse.losses.append(dy.pickneglogsoftmax(asked, right))
         scores = yield asked
         parse.take(max(legal, key=scores.__getitem__))
     return parse
@@ -140,7 +141,7 @@ def share_right(parse: Parse, sentence: Sentence) -> float:
 def loss_of(parser: Parser, batch: list[Sentence], draws: bool) -> dy.Expression:
     """The loss of sentences that are parsed together."""
     if not draws:
-        parses = dy.run_together(decide(parser, sentence) for sentence in batch)
+        parses = dy.run_together(decide(parser, sentence, learns=True) for sentence in batch)
         return dy.esum([loss for parse in parses for loss in parse.losses])
     parses = dy.run_together(draw(parser, sentence) for sentence in batch)
     rewards = [share_right(*pair) for pair in zip(parses, batch)]
@@ -154,7 +155,7 @@ def accuracy(parser: Parser, sentences: list[Sentence], together: int) -> float:
     for batch in batches(sentences, together):
         dy.renew_cg()
         with dy.no_grad(), dy.evaluating():
-            parses = dy.run_together(decide(parser, sentence) for sentence in batch)
+            parses = dy.run_together(decide(parser, sentence, learns=False) for sentence in batch)
         right += sum(share_right(*pair) * (len(pair[1].heads) - 1) for pair in zip(parses, batch))
     return right / sum(len(sentence.heads) - 1 for sentence in sentences)
 

@@ -23,6 +23,7 @@ import dynet_config
 from _dynet import *
 from _dynet import DynetParams, _dress_functions
 
+from ._beam import beam_search_task as beam_search_task
 from ._bidirectional import BiRNNBuilder as BiRNNBuilder
 from ._bidirectional import StackedRNNState as StackedRNNState
 from ._files import load as load

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 
 class _Task:
-    """A generator, and its question. `error` is the exception that ended it."""
+    """A generator, and its question: an expression or a list. `error` is the exception that ended
+    it."""
+
+    __slots__ = ("asked", "error", "generator", "is_over", "number", "result")
 
     def __init__(self, number: int, generator: Generator[Any, Any, Any]) -> None:
         self.number = number
         self.generator = generator
-        self.asked: list[Expression] = []
-        self.has_asked_for_list = False
+        self.asked: Expression | list[Expression] = []
         self.is_over = False
         self.result: Any = None
         self.error: Exception | None = None
@@ -45,16 +47,18 @@ class Loop:
     def add(self, task: _Task) -> None:
         """Runs a new task up to its first question."""
         self.waiting.append(task)  # first: `close` has to know a task that Ctrl-C stops
+        self._turns.begin()
         self._go_on(task, None, None)
         if task.is_over:
             self.waiting.pop()
 
     def answer(self) -> None:
         """Answers the questions of all tasks, and lets each go on."""
-        answers = self._answers()
+        values, errors = self._answers()
+        self._turns.begin()
         try:
-            for task, (value, error) in zip(self.waiting, answers):
-                self._go_on(task, value, error)
+            for task, value in zip(self.waiting, values):
+                self._go_on(task, value, errors.get(task.number) if errors else None)
         finally:
             self.waiting = [task for task in self.waiting if not task.is_over]
 
@@ -67,18 +71,22 @@ class Loop:
     def _go_on(self, task: _Task, value: Any, error: Exception | None) -> None:
         """The turn of a task. A task that may not ask is told so once, and then ended."""
         was_told = False
-        self._turns.begin()
         while True:
             try:
                 go_on = task.generator.send if error is None else task.generator.throw
                 asked = go_on(value if error is None else error)
             except StopIteration as end:
-                task.is_over, task.result = True, end.value
+                task.result = end.value
+                self._end(task, None)
                 return
             except Exception as e:
-                self._fail(task, e)
+                self._end(task, e)
                 return
-            error = self._refusal(task, asked)
+            why = self._turns.misuse()
+            if why is None and isinstance(asked, Expression):
+                task.asked = asked
+                return
+            error = self._refusal(task, asked, why)
             if error is None:
                 return
             if was_told:
@@ -86,21 +94,21 @@ class Loop:
                     task.generator.close()
                 except Exception as e:
                     error = e
-                self._fail(task, error)
+                self._end(task, error)
                 return
             was_told = True
 
-    def _fail(self, task: _Task, error: Exception) -> None:
+    def _end(self, task: _Task, error: Exception | None) -> None:
         task.is_over, task.error = True, error
-        self.failed.append(task)
+        if error is not None:
+            self.failed.append(task)
+        self._turns.begin()  # the task may have left something open
 
-    def _refusal(self, task: _Task, asked: Any) -> Exception | None:
+    def _refusal(self, task: _Task, asked: Any, why: str | None) -> Exception | None:
         """None if the task may ask this."""
-        why = self._turns.misuse()
-        if why:
+        if why is not None:
             return UsageError(f"run_together: task {task.number} {why}")
-        task.has_asked_for_list = isinstance(asked, (list, tuple))
-        task.asked = list(asked) if task.has_asked_for_list else [asked]
+        task.asked = list(asked) if isinstance(asked, (list, tuple)) else [asked]
         for e in task.asked:
             if not isinstance(e, Expression):
                 from ._calls import told as text_of
@@ -111,27 +119,37 @@ class Loop:
                 )
         return None
 
-    def _answers(self) -> list[tuple[Any, Exception | None]]:
-        """For each task a value or an exception. If the questions cannot be computed together, each
-        is computed alone, so that the exception meets the task whose question fails."""
+    def _answers(self) -> tuple[list[Any], dict[int, Exception]]:
+        """Values for all tasks; exceptions by number of the task. If the questions cannot be
+        computed together, each is computed alone, so that the exception meets the task whose
+        question fails."""
+        together: list[Expression] = []
+        for task in self.waiting:
+            if isinstance(task.asked, list):
+                together += task.asked
+            else:
+                together.append(task.asked)
         try:
-            forward([e for task in self.waiting for e in task.asked])
+            forward(together)
+            return [self._value(task) for task in self.waiting], {}
         except Exception as e:
-            answers = [self._answer(task) for task in self.waiting]
-            if not isinstance(e, MemoryError) and all(error is None for _, error in answers):
+            values, errors = [], {}
+            for task in self.waiting:
+                try:
+                    if isinstance(task.asked, list):
+                        forward(task.asked)
+                    values.append(self._value(task))
+                except Exception as own:
+                    values.append(None)
+                    errors[task.number] = own
+            if not errors and not isinstance(e, MemoryError):
                 raise  # no question's: a handler of a signal raised it
-            return answers
-        return [self._answer(task) for task in self.waiting]
+            return values, errors
 
     @staticmethod
-    def _answer(task: _Task) -> tuple[Any, Exception | None]:
-        try:
-            if task.has_asked_for_list:
-                forward(task.asked)
-                return [e.value() for e in task.asked], None
-            return task.asked[0].value(), None
-        except Exception as e:
-            return None, e
+    def _value(task: _Task) -> Any:
+        asked = task.asked
+        return [e.value() for e in asked] if isinstance(asked, list) else asked.value()
 
 
 def new_task(number: int, generator: Any) -> _Task:
