@@ -460,6 +460,52 @@ TYPED_TEST(Networks, HypothesesOfAStepAreOnePlanAndMerge) {
   EXPECT_LE(four.first, one.first + (3 * 7));
 }
 
+/// Counts plans, each of which is one request.
+struct Plans final : execute::Hook {
+  std::size_t count = 0;
+  void after_plan(const std::vector<graph::NodeId>& /*nodes*/,
+                  const schedule::Plan& /*plan*/) override {
+    ++count;
+  }
+};
+
+TYPED_TEST(Networks, SearchesOfManyTasksGoOnTogether) {
+  using State = decltype(this->net.start());
+  const BeamOptions options = options_of(3, 6, 2);
+  std::vector<Found> alone;
+  std::size_t longest = 0;
+  for (unsigned first = 1; first < kWords; ++first) {
+    ComputationGraph cg;
+    this->new_graph(cg);
+    Plans plans;
+    testing::observe(cg, &plans);
+    alone.push_back(
+        beam_search(cg, this->net.start(), first, kEnd, this->template step<State>(cg), options));
+    longest = std::max(longest, plans.count);
+  }
+  ComputationGraph cg;
+  this->new_graph(cg);
+  std::vector<Task<Found>> tasks;
+  for (unsigned first = 1; first < kWords; ++first) {
+    tasks.push_back(
+        beam_search_task(this->net.start(), first, kEnd, this->template step<State>(cg), options));
+  }
+  Plans plans;
+  testing::observe(cg, &plans);
+  const std::vector<Found> together = run_together(cg, std::move(tasks));
+  EXPECT_EQ(plans.count, longest);
+  ASSERT_EQ(together.size(), alone.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    expect_same(together[i], alone[i]);
+  }
+  BeamOptions with_checkpoints = options;
+  with_checkpoints.checkpoints = true;
+  tasks.clear();
+  tasks.push_back(beam_search_task(this->net.start(), kBegin, kEnd, this->template step<State>(cg),
+                                   with_checkpoints));
+  EXPECT_THROW(run_together(cg, std::move(tasks)), errors::UsageError);
+}
+
 // ---- errors
 // ---------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 // Code that all examples share: the frame of main, data as numbers, random orders, and the training
 // of a model that is tested after each epoch. A model is a class with parameters `m`,
 // `new_graph(cg)`, which is called once for each graph, `loss(cg, example)`, and `answer(cg,
-// example)`, the labels that the model gives.
+// example)`, the labels that the model gives, or `answers(cg, examples)`, the labels of several.
 
 #include <algorithm>
 #include <cstddef>
@@ -219,12 +219,21 @@ inline double share_right(const Numbers& answers, const Numbers& right) {
 /// The share of the labels that a model gets right.
 template <class Model>
 double accuracy(Model& model, const std::vector<Example>& examples) {
+  constexpr std::size_t kTogether = 64;
   Numbers answers, right;
-  for (const Example& example : examples) {
+  for (std::size_t first = 0; first < examples.size();) {
     ComputationGraph cg;
     model.new_graph(cg);
-    append(answers, model.answer(cg, example));
-    append(right, example.labels);
+    const std::size_t begin = first;
+    if constexpr (requires { model.answers(cg, examples); }) {
+      first = std::min(first + kTogether, examples.size());
+      append(answers, model.answers(cg, {&examples[begin], &examples[first - 1] + 1}));
+    } else {
+      append(answers, model.answer(cg, examples[first++]));
+    }
+    for (std::size_t i = begin; i < first; ++i) {
+      append(right, examples[i].labels);
+    }
   }
   return share_right(answers, right);
 }

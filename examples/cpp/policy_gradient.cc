@@ -1,12 +1,15 @@
 // Learns to walk through a maze by trial and error (REINFORCE, Williams, 1992). Each step is drawn
 // from the network's distribution, so the graph grows by decisions that its own values take; the
-// walks of one update grow side by side, and each question is one plan for all walks.
+// walks of one update are coroutines, and each round of questions is one plan for all walks.
 
 #include <array>
 #include <cstdio>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "dynet/tasks.h"
 
 #include "example.h"
 
@@ -71,28 +74,17 @@ struct Walk {
   }
 };
 
-/// Takes a step in each walk that is not over. False when all are.
-bool step_all(ComputationGraph& cg, Policy& policy, std::vector<Walk>& walks,
-              std::mt19937& random) {
-  std::vector<Walk*> going;
-  Expressions answers;
-  for (Walk& walk : walks) {
-    if (!walk.is_over()) {
-      going.push_back(&walk);
-      answers.push_back(policy(cg, walk.cell));
-    }
+/// A walk whose steps are drawn. It waits for each of its distributions, as the others do.
+Task<Walk> walk(ComputationGraph& cg, Policy& policy, std::mt19937& random) {
+  Walk walk;
+  while (!walk.is_over()) {
+    const Expression answer = policy(cg, walk.cell);
+    const std::vector<float> odds = as_vector(co_await value(exp(answer)));
+    const auto action = std::discrete_distribution<unsigned>(odds.begin(), odds.end())(random);
+    walk.chosen.push_back(pick(answer, action));
+    walk.cell = step(walk.cell, action);
   }
-  if (going.empty()) {
-    return false;
-  }
-  const std::vector<float> all = as_vector(exp(concatenate(answers)).value());
-  for (std::size_t i = 0; i < going.size(); ++i) {
-    const float* const odds = all.data() + i * kActions;
-    const unsigned action = std::discrete_distribution<unsigned>(odds, odds + kActions)(random);
-    going[i]->chosen.push_back(pick(answers[i], action));
-    going[i]->cell = step(going[i]->cell, action);
-  }
-  return true;
+  co_return walk;
 }
 
 void learn_to_walk(const Options& options) {
@@ -103,9 +95,11 @@ void learn_to_walk(const Options& options) {
   for (std::size_t update = 1; update <= options.updates; ++update) {
     ComputationGraph cg;
     policy.new_graph(cg);
-    std::vector<Walk> walks(options.minibatch);
-    while (step_all(cg, policy, walks, random)) {
+    std::vector<Task<Walk>> tasks;
+    for (unsigned i = 0; i < options.minibatch; ++i) {
+      tasks.push_back(walk(cg, policy, random));
     }
+    const std::vector<Walk> walks = run_together(cg, std::move(tasks));
     Expressions losses;
     float earned = 0;
     for (const Walk& walk : walks) {

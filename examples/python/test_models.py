@@ -145,7 +145,8 @@ REPORT = (
 @unittest.skipUnless(find_spec("dynet"), "needs the module dynet")
 class ProgramTest(FolderTest):
     def run_program(self, program: str, *args: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, os.path.join(HERE, program), "--out", self.folder, *args]
+        out = [] if program == "parser.py" else ["--out", self.folder]
+        command = [sys.executable, os.path.join(HERE, program), *out, *args]
         return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
     def expect(self, output: str, program: str, *args: str) -> None:
@@ -237,6 +238,31 @@ class ProgramTest(FolderTest):
         other = self.run_program("listops.py", "--predict", "[MAX 3 4]")
         self.assertEqual(other.returncode, 1)
         self.assertIn("is not a model of listops", other.stderr)
+
+    def test_parser(self) -> None:
+        lines = []
+        for noun in ("ka", "be", "di", "po"):
+            for verb in ("sees", "has"):
+                for words in ([("the", 2), (noun, 3), (verb, 0), ("a", 6), ("big", 6), (noun, 3)],
+                              [(noun, 2), (verb, 0)]):  # fmt: skip
+                    rest = "\t_\t_\t_"
+                    for i, (word, head) in enumerate(words, 1):
+                        lines.append(f"{i}\t{word}\t_{rest}\t{head}{rest}")
+                    lines.append("")
+        trees = self.write("trees.conllu", "\n".join(lines) + "\n")
+        files = ["--train", trees, "--dev", trees, "--size", "24", "--minibatch", "4"]
+        files += ["--learning-rate", "0.01", "--dynet-seed=1"]
+        right = r"heads right 100.00 %\n$"
+        self.expect(right, "parser.py", *files, "--epochs", "20")
+        # Decisions one by one lead to the same losses, up to rounding.
+        losses = [
+            re.findall(r"loss ([\d.]+)", self.run_program("parser.py", *files, *more).stdout)
+            for more in (["--epochs", "2"], ["--epochs", "2", "--dynet-autobatch=0"])
+        ]
+        self.assertEqual(len(losses[0]), 2)
+        for together, alone in zip(*losses):
+            self.assertAlmostEqual(float(together), float(alone), places=2)
+        self.expect(right, "parser.py", *files, "--epochs", "20", "--reward")
 
     def test_options(self) -> None:
         train = self.write("train.txt", "the cat sat\n")

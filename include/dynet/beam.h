@@ -33,6 +33,7 @@
 #include "dynet/evaluating.h"
 #include "dynet/except.h"
 #include "dynet/expr.h"
+#include "dynet/tasks.h"
 
 namespace dynet {
 
@@ -114,15 +115,16 @@ class Beam {
   /// Whether there is a step to do.
   [[nodiscard]] bool is_open() const;
   [[nodiscard]] const std::vector<Hypothesis>& live() const { return live_; }
-  /// Chooses the next live hypotheses by the log-probabilities after each, which are computed
-  /// together. Returns for each the number of the hypothesis before. ShapeError unless all are
-  /// vectors of one example, IndexError if the end symbol is no word, NumericError for NaN and
-  /// +infinity.
-  std::vector<std::size_t> advance(const std::vector<Expression>& log_probabilities);
+  /// The log-probabilities after each live hypothesis, as one batch for `advance`. ShapeError
+  /// unless all are vectors of one example, IndexError if the end symbol is no word.
+  [[nodiscard]] Expression question(const std::vector<Expression>& log_probabilities) const;
+  /// Chooses the next live hypotheses by the values of the question. Returns for each the number of
+  /// the hypothesis before. NumericError for NaN and +infinity.
+  std::vector<std::size_t> advance(const Expression& question);
   [[nodiscard]] std::vector<Hypothesis> best() const;
 
  private:
-  std::vector<std::size_t> checked_advance(const std::vector<Expression>& log_probabilities);
+  std::vector<std::size_t> checked_advance(const Expression& question);
   struct Candidate {
     double log_probability;
     std::size_t from;
@@ -169,6 +171,7 @@ struct Carried {
 [[nodiscard]] Carried carry(const Expression& e);
 [[nodiscard]] Expression put_back(ComputationGraph& cg, const Carried& carried);
 [[noreturn]] void fail_carry();
+[[noreturn]] void fail_checkpoints_in_task();
 
 /// Renews the mark; surviving states get inputs in place of the nodes above the mark.
 template <class State>
@@ -200,30 +203,39 @@ void carry_over(ComputationGraph& cg, SearchMark& mark, const std::vector<std::s
   }
 }
 
+/// Steps of the live hypotheses: their next states, and the question that decides between them.
+/// Without dropout.
+template <class State, class Step>
+std::pair<std::vector<State>, Expression> step_all(const Beam& beam,
+                                                   const std::vector<State>& states, unsigned first,
+                                                   Step& step) {
+  const Evaluating no_dropout;
+  std::vector<State> next;
+  next.reserve(states.size());
+  std::vector<Expression> logs;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const std::vector<unsigned>& words = beam.live()[i].words;
+    std::pair<State, Expression> after = step(states[i], words.empty() ? first : words.back());
+    next.push_back(std::move(after.first));
+    logs.push_back(after.second);
+  }
+  return {std::move(next), beam.question(logs)};
+}
+
 /// beam_search with a function that reverts the graph.
 template <class State, class Step>
 std::vector<Hypothesis> search(ComputationGraph& cg, std::function<void()> revert,
                                const State& start, unsigned first, unsigned end, Step& step,
                                const BeamOptions& options) {
   Beam beam(end, options);
-  const Evaluating no_dropout;
   if (options.checkpoints && !CanCarry<State>::value) {
     fail_carry();
   }
   SearchMark mark(cg, options.checkpoints, std::move(revert));
   std::vector<State> states{start};  // of the live hypotheses, before their last words
-  std::vector<Expression> logs;
   while (beam.is_open()) {
-    std::vector<State> next;
-    next.reserve(states.size());
-    logs.clear();
-    for (std::size_t i = 0; i < states.size(); ++i) {
-      const std::vector<unsigned>& words = beam.live()[i].words;
-      std::pair<State, Expression> after = step(states[i], words.empty() ? first : words.back());
-      next.push_back(std::move(after.first));
-      logs.push_back(after.second);
-    }
-    const std::vector<std::size_t> from = beam.advance(logs);
+    auto [next, question] = step_all(beam, states, first, step);
+    const std::vector<std::size_t> from = beam.advance(question);
     if (options.checkpoints && beam.is_open()) {
       carry_over(cg, mark, from, next);
     }
@@ -251,5 +263,30 @@ std::vector<Hypothesis> beam_search(ComputationGraph& cg, const State& start, un
   return detail::with_typed_allocation(
       [&] { return detail::search(cg, [&cg] { cg.revert(); }, start, first, end, step, options); });
 }
+
+#if defined(__cpp_impl_coroutine)
+/// beam_search as a task of run_together (tasks.h): many searches go on together, and a step of all
+/// hypotheses of all searches is one plan. `step` is copied into the task, and may refer to objects
+/// that live as long as the task does. UsageError for `checkpoints`, which would remove nodes of
+/// other tasks; else the errors of beam_search.
+template <class State, class Step>
+Task<std::vector<Hypothesis>> beam_search_task(State start, unsigned first, unsigned end, Step step,
+                                               BeamOptions options = {}) {
+  if (options.checkpoints) {
+    detail::fail_checkpoints_in_task();
+  }
+  detail::Beam beam(end, options);
+  std::vector<State> states{std::move(start)};
+  while (beam.is_open()) {
+    auto [next, question] = detail::step_all(beam, states, first, step);
+    co_await value(question);
+    states.clear();
+    for (const std::size_t i : beam.advance(question)) {
+      states.push_back(next[i]);
+    }
+  }
+  co_return beam.best();
+}
+#endif
 
 }  // namespace dynet

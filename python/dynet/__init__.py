@@ -23,6 +23,7 @@ import dynet_config
 from _dynet import *
 from _dynet import DynetParams, _dress_functions, _gpu_library
 
+from ._beam import beam_search_task as beam_search_task
 from ._bidirectional import BiRNNBuilder as BiRNNBuilder
 from ._bidirectional import StackedRNNState as StackedRNNState
 from ._files import load as load
@@ -42,6 +43,7 @@ from ._old_names import inputMatrix as inputMatrix
 from ._old_names import matInput as matInput
 from ._program import Start as _Start
 from ._tensorboard import TensorBoard as TensorBoard
+from ._together import run_together as run_together
 from ._told import told as _explained
 from ._torch_names import add_attributes as _add_attributes
 from ._torch_names import functions as _torch_functions

@@ -128,9 +128,56 @@ std::vector<Hypothesis> search(const nb::callable& step, const nb::object& start
       call, options);
 }
 
+/// The search of `beam_search_task` (dynet/_beam.py), which has the states.
+void bind_beam_of_task(nb::module_& m) {
+  using detail::Beam;
+  nb::class_<Beam>(m, "_Beam", "The hypotheses of a search, without states.")
+      .def("__init__",
+           [](Beam* place, nb::handle end, unsigned width, unsigned max_length, unsigned n_best,
+              const std::optional<LengthNorm>& length_norm, double prune) {
+             BeamOptions options;
+             options.width = width;
+             options.max_length = max_length;
+             options.n_best = n_best;
+             options.length_norm = length_norm.value_or(LengthNorm());
+             options.prune = prune;
+             new (place) Beam(read_index(end), options);
+           })
+      .def("is_open", &Beam::is_open, "Whether there is a step to do.")
+      .def(
+          "words",
+          [](const Beam& beam) {
+            nb::list words;
+            for (const Hypothesis& h : beam.live()) {
+              words.append(h.words.empty() ? nb::object(nb::none()) : nb::int_(h.words.back()));
+            }
+            return words;
+          },
+          "The last word of each live hypothesis; None at the beginning.")
+      .def_static(
+          "step",
+          [](const nb::callable& step, const nb::object& state, nb::handle word) {
+            return pair_of(call_step(step, {state}, read_index(word)));
+          },
+          nb::arg("step"), nb::arg("state").none(), nb::arg("word"),
+          "The next state, and the log-probabilities.")
+      .def(
+          "question",
+          [](const Beam& beam, const ExprListArg& logs) {
+            return PyExpression(beam.question(logs.nodes()));
+          },
+          "The log-probabilities of all live hypotheses in one expression.")
+      .def(
+          "advance",
+          [](Beam& beam, const ExprArg& question) { return beam.advance(question.node()); },
+          "Chooses the next hypotheses; gives the number of the one before each.")
+      .def("best", &Beam::best, "The hypotheses found, best first.");
+}
+
 }  // namespace
 
 void bind_beam(nb::module_& m) {
+  bind_beam_of_task(m);
   using nb::arg;
   nb::class_<Hypothesis>(m, "Hypothesis", "A sequence of words that a search found.")
       .def_ro("words", &Hypothesis::words,

@@ -275,7 +275,9 @@ void bind_values_of_lists(nb::module_& m) {
       [](const ExprListArg& exps, bool recalculate) {
         compute_all(std::vector(exps.nodes()), recalculate);  // a copy: Python code may run
       },
-      arg("exps"), arg("recalculate") = false, "Computes all of a list.");
+      arg("exps"), arg("recalculate") = false,
+      "Computes all of a list, together: in the kernel calls that the largest needs, or a few "
+      "more.");
   m.def(
       "values",
       [](const ExprListArg& exps, bool recalculate) {

@@ -264,6 +264,7 @@ void bind_tree_builders(nb::module_& m);
 void bind_softmax_builders(nb::module_& m);
 void bind_attention_builders(nb::module_& m);
 void bind_beam(nb::module_& m);
+void bind_tasks(nb::module_& m);
 void bind_sequence(nb::module_& m);
 void bind_structured(nb::module_& m);
 void bind_text(nb::module_& m);

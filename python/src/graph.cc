@@ -14,6 +14,7 @@
 #include "dynet/globals.h"
 #include "dynet/ops/input.h"
 #include "dynet/repeatable.h"
+#include "dynet/tasks.h"
 
 #include "ended.h"
 #include "gil.h"
@@ -64,15 +65,7 @@ class Computing {
   Computing& operator=(const Computing&) = delete;
   ~Computing() = default;
 
-  /// Another computation of this scope begins. A short computation may never ask whether to go on.
-  void pass() {
-    if (++passes_ % kPasses == 0) {
-      look(this);
-    }
-  }
-
  private:
-  static constexpr unsigned kPasses = 1U << 14;
   static void look(void* of) {
     auto& self = *static_cast<Computing*>(of);
     if (!self.released_.has_value()) {
@@ -88,7 +81,6 @@ class Computing {
   /// Nor is the module's lock waited for at each look.
   [[no_unique_address]] OthersMayEnter others_{false};
   std::optional<WithoutGil> released_;
-  unsigned passes_ = 0;
   InterruptScope scope_;
 };
 
@@ -354,29 +346,21 @@ void compute(const Expression& e, bool recalculate) {
 }
 
 namespace {
-/// Computes the expressions in `es` that belong to this graph.
+/// Computes the expressions in `es` that belong to this graph, by one plan.
 void compute_in_graph(PyGraph& graph, const std::vector<Expression>& es) {
-  const auto is_ours = [&graph](const Expression& e) { return e.pg == &graph.cg; };
-  const Expression* last = nullptr;
-  for (const Expression& e : es) {
-    if (is_ours(e) && (last == nullptr || e.i > last->i)) {
-      last = &e;
-    }
-  }
-  if (last == nullptr) {
+  std::vector<Expression> ours;
+  std::copy_if(es.begin(), es.end(), std::back_inserter(ours),
+               [&graph](const Expression& e) { return e.pg == &graph.cg; });
+  if (ours.empty()) {
     return;
   }
+  const Expression last = *std::max_element(
+      ours.begin(), ours.end(), [](const Expression& a, const Expression& b) { return a.i < b.i; });
   {
-    // One for all of them: each may take less time than passes until anybody is asked.
-    Computing computing(graph.is_long_to_compute(*last));
-    for (const Expression& e : es) {
-      if (is_ours(e)) {
-        computing.pass();
-        graph.cg.incremental_forward(e);
-      }
-    }
+    const Computing computing(graph.is_long_to_compute(last));
+    compute_together(ours);
   }
-  graph.note_computed(*last);
+  graph.note_computed(last);
 }
 
 /// Computes the expressions in one graph after the other. If one of them fails, each graph draws

@@ -213,3 +213,44 @@ def test_wrong_calls_say_what_is_wrong():
             dy.beam_search(step, None, *wrong)
     with pytest.raises(dy.TypeError, match="beam_search: prune is None; want a number"):
         dy.beam_search(step, None, BEGIN, END, prune=None)
+
+
+def test_searches_of_many_sentences_together():
+    """The same hypotheses as one search after the other, with a plan for each step of all."""
+    m = dy.ParameterCollection()
+    lstm, words = dy.GRUBuilder(1, 4, 6, m), m.add_lookup_parameters((7, 4), scale=2.0)
+    out = m.add_parameters((7, 6), scale=2.0)
+    lstm.set_dropout(0.5)  # which is off in searches
+
+    def step(state, word):
+        state = state.add_input(words[word])
+        return state, dy.log_softmax(out * state.output())
+
+    def starts():
+        return [
+            lstm.initial_state([dy.inputVector(np.random.default_rng(k).normal(size=6))])
+            for k in range(5)
+        ]
+
+    options = {"width": 3, "max_length": 6, "n_best": 2, "length_norm": dy.length_wu(0.6)}
+    alone = [dy.beam_search(step, s, k, 0, **options) for k, s in enumerate(starts(), 1)]
+    dy.renew_cg()
+    together = dy.run_together(
+        dy.beam_search_task(step, s, k, 0, **options) for k, s in enumerate(starts(), 1)
+    )
+    assert [[h.words for h in found] for found in together] == [
+        [h.words for h in found] for found in alone
+    ]
+    assert len({tuple(found[0].words) for found in together}) > 1
+    for one, other in zip(together, alone):
+        np.testing.assert_allclose([h.score for h in one], [h.score for h in other], rtol=1e-5)
+    results = dy.run_together(
+        [
+            dy.beam_search_task(step, starts()[0], 1, 9),
+            dy.beam_search_task(step, starts()[0], 1, 0, width=0),
+            dy.beam_search_task(lambda s, w: 3, None, 1, 0),
+        ],
+        return_exceptions=True,
+    )
+    assert [type(e) for e in results] == [dy.IndexError, dy.ValueError, dy.TypeError]
+    assert "beam_search: step gave 3" in str(results[2])

@@ -43,6 +43,11 @@ ComputationGraph::~ComputationGraph() {
 
 void ComputationGraph::clear() {
   exclusively(*state_, [&] {
+    if (state_->turns.depth != 0) {
+      throw errors::GraphError(
+          "the graph may not be emptied (renew_cg() in Python, clear() in C++): tasks of "
+          "run_together work in it; want that before or after run_together");
+    }
     state_->marks.clear();
     state_->executor.remove_all();
     state_->graph.clear();
@@ -66,6 +71,11 @@ void ComputationGraph::revert() {
   exclusively(*state_, [&] {
     if (state_->marks.empty()) {
       return;
+    }
+    if (state_->turns.depth != 0 && state_->marks.size() <= state_->turns.first_mark) {
+      throw errors::GraphError(
+          "revert: the last checkpoint is older than this turn of the task, and other tasks of "
+          "run_together have made nodes since; want checkpoint and revert between two questions");
     }
     const api::GraphState::Mark mark = state_->marks.back();
     state_->marks.pop_back();

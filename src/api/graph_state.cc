@@ -66,6 +66,7 @@ void GraphState::reset() {
   give_back(ran_out ? 0 : kKeepNumbers);
   interner.trim(kKeepTableBytes);
   marks.clear();
+  turns = {};
   has_random_stream = false;
   immediate = false;
   check_validity = false;

@@ -164,6 +164,21 @@ const Tensor& checked_value(GraphState& state, NodeId n) {
   return value;
 }
 
+void compute_checked(GraphState& state, std::span<const NodeId> nodes) {
+  const std::uint32_t first_group = state.executor.history().size();
+  state.executor.compute_together(nodes);
+  if (!state.check_validity) {
+    return;
+  }
+  const NodeId bad = first_invalid(state, first_group);
+  if (bad != kNone) {
+    fail_invalid(state, bad);
+  }
+  for (const NodeId n : nodes) {
+    static_cast<void>(checked_value(state, n));
+  }
+}
+
 void compute_all(GraphState& state) {
   const std::uint32_t first_group = state.executor.history().size();
   state.executor.compute_all();

@@ -125,11 +125,7 @@ void Beam::finish(Hypothesis&& h) {
   }
 }
 
-std::vector<std::size_t> Beam::advance(const std::vector<Expression>& log_probabilities) {
-  return detail::with_typed_allocation([&] { return checked_advance(log_probabilities); });
-}
-
-std::vector<std::size_t> Beam::checked_advance(const std::vector<Expression>& log_probabilities) {
+Expression Beam::question(const std::vector<Expression>& log_probabilities) const {
   const auto shape_of = [](const Expression& e) -> const Dim& {
     return builders::dim_of(e, Where(),
                             [] { return std::string("beam_search: the log-probabilities"); });
@@ -148,9 +144,16 @@ std::vector<std::size_t> Beam::checked_advance(const std::vector<Expression>& lo
                              ", and log-probabilities are " + to_string(d));
   }
   const bool is_one = log_probabilities.size() == 1;
-  const Expression all =
-      is_one ? log_probabilities[0] : concatenate_to_batch(log_probabilities, Where());
-  const std::vector<Candidate> chosen = choose(as_double_vector(all.value()), words);
+  return is_one ? log_probabilities[0] : concatenate_to_batch(log_probabilities, Where());
+}
+
+std::vector<std::size_t> Beam::advance(const Expression& question) {
+  return detail::with_typed_allocation([&] { return checked_advance(question); });
+}
+
+std::vector<std::size_t> Beam::checked_advance(const Expression& question) {
+  const std::vector<Candidate> chosen =
+      choose(as_double_vector(question.value()), question.dim().rows());
   std::vector<Hypothesis> next;
   std::vector<std::size_t> from;
   for (const Candidate& c : chosen) {
@@ -217,6 +220,11 @@ void fail_carry() {
       "beam_search: checkpoints want for_each_expression for the type of the state, which has "
       "none; "
       "states of recurrent builders are carried as the vector of final_s()");
+}
+
+void fail_checkpoints_in_task() {
+  throw errors::UsageError(
+      "beam_search_task: checkpoints would remove nodes of other tasks; want checkpoints = false");
 }
 
 }  // namespace detail

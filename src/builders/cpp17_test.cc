@@ -18,6 +18,7 @@
 #include "dynet/lstm.h"
 #include "dynet/nodes.h"
 #include "dynet/rnn.h"
+#include "dynet/tasks.h"
 #include "dynet/timing.h"
 #include "dynet/treelstm.h"
 
@@ -143,6 +144,23 @@ TEST_F(Cpp17, BuildersByTheirNames) {
   swap(before, now);
   EXPECT_EQ(before, 0);
   static_assert(is_same_v<LSTMBuilder, CoupledLSTMBuilder>, "no -DDYNET_LSTM_VANILLA here");
+}
+
+TEST_F(Cpp17, TasksWithoutCoroutines) {
+  vector<TaskStep> tasks;
+  vector<int> turns(2);
+  for (int& count : turns) {
+    tasks.push_back([&, asked = vector<Expression>{x}]() mutable {
+      asked[0] = asked[0] * 0.5;
+      return ++count > (&count == &turns[0] ? 1 : 3) ? vector<Expression>{} : asked;
+    });
+  }
+  run_together(cg, tasks);
+  EXPECT_EQ(turns, (vector<int>{2, 4}));
+  vector<exception_ptr> failures;
+  run_together(cg, {[]() -> vector<Expression> { throw 1; }, tasks[0]}, &failures);
+  EXPECT_TRUE(failures.at(0) != nullptr && failures.at(1) == nullptr);
+  compute_together({x, y});
 }
 
 TEST_F(Cpp17, SoftmaxesByTheirNames) {

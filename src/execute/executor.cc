@@ -16,7 +16,7 @@ void Executor::follow_device() {
 }
 
 const Tensor& Executor::value(NodeId n) {
-  compute(n, false);
+  compute({&n, 1}, false);
   return views_.view(n, context_.tensor(n, values_.at(n)));
 }
 
@@ -48,7 +48,7 @@ void Executor::backward(NodeId root, bool full) {
                              "; want one element, such as a loss summed over its batch\n  " +
                              graph.describe(root));
   }
-  compute(root, false);
+  compute({&root, 1}, false);
   try {
     backward_.run(root, full);
   } catch (...) {
@@ -77,13 +77,15 @@ void Executor::refuse_old(NodeId root, std::span<const NodeId> path) {
 
 void Executor::compute_all() {
   if (context_.graph.size() != 0) {
-    compute(context_.graph.size() - 1, true);
+    compute({}, true);
   }
 }
 
-void Executor::compute(NodeId last, bool all) {
+void Executor::compute(std::span<const NodeId> asked, bool all) {
   values_.grow();
-  if (!all && values_.has(last) && !is_changed_parameter(last)) {
+  if (!all && std::all_of(asked.begin(), asked.end(), [this](NodeId n) {
+        return values_.has(n) && !is_changed_parameter(n);
+      })) {
     return;
   }
   const Reading reading(context_.graph);
@@ -97,7 +99,7 @@ void Executor::compute(NodeId last, bool all) {
     if (all) {
       wanted_.collect_all(context_.graph, values_, values_.complete_below());
     } else {
-      wanted_.collect(context_.graph, values_, last);
+      wanted_.collect(context_.graph, values_, asked);
     }
     if (!is_in_inference_scope()) {
       changes_.open();
@@ -107,7 +109,7 @@ void Executor::compute(NodeId last, bool all) {
       changes_.note(n);
     }
     pass_sweep();
-    run_wanted(last, all);
+    run_wanted(asked, all);
   } catch (...) {
     roll_back(before);
     give_back_unused();
@@ -131,7 +133,7 @@ bool Executor::is_changed_parameter(NodeId n) const {
   return context_.graph[n].record().reads_storage == ext::Storage::kWhole && !changes_.is_current();
 }
 
-void Executor::run_wanted(NodeId asked, bool all_nodes) {
+void Executor::run_wanted(std::span<const NodeId> asked, bool all_nodes) {
   const graph::Graph& graph = context_.graph;
   const std::vector<NodeId>& all = wanted_.nodes();
   if (!all.empty() && is_in_inference_scope() && !lifetimes_.keeps_all(wanted_, all_nodes)) {
@@ -180,7 +182,7 @@ void Executor::give_back_unused() {
 }
 
 /// Computes `asked` by the last plan, shortened, and keeps the results that `lifetimes_` names.
-void Executor::run_dropping(NodeId asked, std::uint32_t first_group) {
+void Executor::run_dropping(std::span<const NodeId> asked, std::uint32_t first_group) {
   const graph::Graph& graph = context_.graph;
   const schedule::Plan& plan = planning_.shorten(graph);
   pass_sweep();

@@ -48,9 +48,13 @@ void Lifetimes::count_new(const graph::Graph& graph, const Values& values) {
 }
 
 util::Stamped<std::uint8_t>& Lifetimes::decide(const graph::Graph& graph, const Values& values,
-                                               const schedule::Plan& plan, NodeId asked) {
+                                               const schedule::Plan& plan,
+                                               std::span<const NodeId> asked) {
   count_new(graph, values);
   stays_.begin(graph.size());
+  for (const NodeId n : asked) {
+    stays_.set(n, 1);
+  }
   for_each_node(plan, [&](NodeId n) {
     for (const NodeId a : graph.args(n)) {
       entries_[a].waiting -= entries_[a].waiting == 0 ? 0 : 1;
@@ -63,7 +67,7 @@ util::Stamped<std::uint8_t>& Lifetimes::decide(const graph::Graph& graph, const 
       is_open = is_open || !entries_[n + k].has_user;
     }
     for (std::uint32_t k = 0; k < outputs; ++k) {
-      if (is_open || entries_[n + k].waiting != 0 || n + k == asked) {
+      if (is_open || entries_[n + k].waiting != 0) {
         stays_.set(n + k, 1);
       }
     }

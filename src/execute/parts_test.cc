@@ -144,14 +144,18 @@ TEST_F(Parts, WantedAreTheAncestorsWithoutAValue) {
   const NodeId c = add(ops::Add{}, {b, a});
   const NodeId d = add(ops::Add{}, {c, b});
   values.grow();
-  wanted.collect(graph, values, d);
+  wanted.collect(graph, values, {&d, 1});
   EXPECT_EQ(wanted.nodes(), (std::vector<NodeId>{a, b, c, d}));
   run({a});
   run({b});
-  wanted.collect(graph, values, d);
+  wanted.collect(graph, values, {&d, 1});
   EXPECT_EQ(wanted.nodes(), (std::vector<NodeId>{c, d}));
   wanted.collect_all(graph, values, 0);
   EXPECT_EQ(wanted.nodes(), (std::vector<NodeId>{2, c, d}));
+  const NodeId e = add(ops::Square{}, {b});
+  values.grow();
+  wanted.collect(graph, values, std::vector<NodeId>{e, c, e});
+  EXPECT_EQ(wanted.nodes(), (std::vector<NodeId>{c, e}));
 }
 
 TEST_F(Parts, ValuesOfAGroupLieSideBySideAndAreForgottenWithIt) {

@@ -24,15 +24,18 @@ bool Wanted::is_next(const graph::Graph& graph, const Values& values, NodeId n) 
          std::all_of(args.begin(), args.end(), [&](NodeId a) { return values.has(a); });
 }
 
-void Wanted::collect(const graph::Graph& graph, const Values& values, NodeId last) {
-  if (is_next(graph, values, last)) {
+void Wanted::collect(const graph::Graph& graph, const Values& values,
+                     std::span<const NodeId> asked) {
+  if (asked.size() == 1 && is_next(graph, values, asked[0])) {
     parameters_.clear();
-    nodes_.assign(1, last);
+    nodes_.assign(1, asked[0]);
     ++visits_;
     return;
   }
   begin(graph);
-  want(&graph[0], values.places(), last);
+  for (const NodeId n : asked) {
+    want(&graph[0], values.places(), n);
+  }
   drain(graph, values);
 }
 

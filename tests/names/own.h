@@ -58,6 +58,7 @@ OWN_FUNCTION(segment_softmax, (const Expression& x, const Numbers& index, unsign
              (x, index, n))
 OWN_FUNCTION(topk, (const Expression& x, unsigned k), (x, k))
 OWN_FUNCTION(gpu_library, (), ())
+OWN_FUNCTION(compute_together, (const Nodes& es), (es))
 OWN_FUNCTION(einsum, (const std::string& text, const Nodes& xs), (text, xs))
 OWN_FUNCTION(gradient, (const Expression& loss, const Nodes& xs), (loss, xs))
 OWN_FUNCTION(sample_categorical, (const Expression& x), (x))

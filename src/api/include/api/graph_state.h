@@ -63,6 +63,13 @@ struct GraphState {
     execute::Executor::Mark executor;
   };
   std::vector<Mark> marks;
+  /// Tasks that take turns in the graph (tasks.h): how many run_together, nested ones, are at work,
+  /// and the first mark that the task may revert whose turn it is.
+  struct Turns {
+    unsigned depth = 0;
+    std::size_t first_mark = 0;
+  };
+  Turns turns;
   std::vector<graph::NodeId> args;  ///< room for arguments of the node being added
 
   /// For a graph without nodes: expressions made before are stale.

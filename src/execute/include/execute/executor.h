@@ -5,7 +5,8 @@
 // In:  a Graph; requests for values of some node, for the gradient of a scalar.
 // Out: values and gradients in memory; gradients of parameters added to their storages.
 //
-// A request finds the nodes that are missing (`Wanted`; nothing that is not needed is computed),
+// A request asks for one node or several, which one plan computes. The request finds the nodes
+// that are missing (`Wanted`; nothing that is not needed is computed),
 // has them scheduled (`Planning`), placed (`Values`) and run group by group (`Forward`), and
 // appends the groups to a `History`. `Backward` finds the groups that the root depends on (`Path`)
 // and walks them in reverse. Both make calls with the same `CallTools`: `Assembly` finds the
@@ -103,6 +104,8 @@ class Executor {
 
   /// The value of node `n`, after computing the nodes that it needs.
   const Tensor& value(NodeId n);
+  /// Computes these nodes, together with the nodes that they need, by one plan.
+  void compute_together(std::span<const NodeId> asked) { compute(asked, false); }
   /// Shares the memory that the value of `n` lies in: see memory::Pool::share.
   [[nodiscard]] std::shared_ptr<const void> share(NodeId n);
   /// Computes all nodes up to the last one.
@@ -158,12 +161,12 @@ class Executor {
   [[nodiscard]] const Path& path() const { return backward_.path(); }
 
  private:
-  void compute(NodeId last, bool all);
+  void compute(std::span<const NodeId> asked, bool all);
   [[nodiscard]] bool is_changed_parameter(NodeId n) const;
   void pass_sweep();
-  void run_wanted(NodeId asked, bool all_nodes);
+  void run_wanted(std::span<const NodeId> asked, bool all_nodes);
   void place_and_run(std::uint32_t first_group);
-  void run_dropping(NodeId asked, std::uint32_t first_group);
+  void run_dropping(std::span<const NodeId> asked, std::uint32_t first_group);
   void roll_back(const Mark& mark);
   void give_back_unused();
   void forget();

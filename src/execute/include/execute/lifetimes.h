@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "execute/values.h"
@@ -28,9 +29,9 @@ class Lifetimes {
   /// it is for all nodes (`all`), which more nodes are going to be built on.
   [[nodiscard]] bool keeps_all(const Wanted& wanted, bool all);
 
-  /// What stays after `plan` has run for the value of `asked`: not 0, by node.
+  /// What stays after `plan` has run for the values of `asked`: not 0, by node.
   util::Stamped<std::uint8_t>& decide(const graph::Graph& graph, const Values& values,
-                                      const schedule::Plan& plan, NodeId asked);
+                                      const schedule::Plan& plan, std::span<const NodeId> asked);
   /// The plan failed: its nodes wait for their arguments as before.
   void undo(const graph::Graph& graph, const schedule::Plan& plan);
   /// The plan has run, and what did not stay is gone.

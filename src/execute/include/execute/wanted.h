@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "execute/id_set.h"
@@ -9,13 +10,13 @@
 
 namespace dynet::execute {
 
-/// Finds what a request has to compute, by going back over the arguments from the node asked for.
+/// Finds what a request has to compute, by going back over the arguments from the nodes asked for.
 /// It visits these nodes and their arguments and no others, so a request that needs little takes
 /// little in a large graph. Not thread-safe.
 class Wanted {
  public:
-  /// What `last` needs and does not have.
-  void collect(const graph::Graph& graph, const Values& values, NodeId last);
+  /// What the nodes `asked` need and do not have.
+  void collect(const graph::Graph& graph, const Values& values, std::span<const NodeId> asked);
   /// What all nodes from `first` on need and do not have.
   void collect_all(const graph::Graph& graph, const Values& values, NodeId first);
   /// Nodes to compute, ascending; none of them a parameter or a projection.
