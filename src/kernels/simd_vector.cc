@@ -87,7 +87,8 @@ void repeat(float value, float* y, std::int64_t count, bool store) {
 struct LongVectorSum {
   FloatVector sum, rest;
 
-  HWY_INLINE void start() { sum = rest = hn::Zero(FloatTag()); }
+  // Written out, because a constructor of the compiler's own has not the options of the target.
+  HWY_INLINE LongVectorSum() : sum(hn::Zero(FloatTag())), rest(hn::Zero(FloatTag())) {}
   HWY_INLINE void add(FloatVector v) {
     const FloatVector all = hn::Add(sum, v);
     const FloatVector part = hn::Sub(all, sum);
@@ -161,9 +162,6 @@ HWY_INLINE void sum_strip(FloatVector factor, const float* x, std::int64_t strid
     add_up(x, stride, columns, part, sum);
   } else {
     LongVectorSum all[kVectors];
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      all[v].start();
-    }
     for (std::int64_t j = 0; j < columns; j += kMostTerms) {
       add_up(x + j * stride, stride, HWY_MIN(kMostTerms, columns - j), part, sum);
       for (std::size_t v = 0; v < kVectors; ++v) {

@@ -104,8 +104,8 @@ bool is_binary_word2vec(string_view begin) {
     return false;
   }
   const string_view rest = begin.substr(end + 1);
-  return std::any_of(rest.begin(), rest.end(), [](char c) {
-    return (c >= 0 && c < ' ' && (c < '\t' || c > '\r')) || c == '\x7F';
+  return std::any_of(rest.begin(), rest.end(), [](unsigned char c) {
+    return (c < ' ' && (c < '\t' || c > '\r')) || c == 0x7F;
   });
 }
 

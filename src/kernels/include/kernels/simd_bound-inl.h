@@ -353,7 +353,7 @@ struct Reduction<rule::MaxOf> {
   template <bool kPart, class B>
   static HWY_INLINE void add(V* s, const B& e, const Place& at, std::size_t part) {
     // In this order NaN is passed over, as in plain numbers: the state is never NaN.
-    s[0] = hn::Max(or_lowest<kPart>(e.at(at), part), s[0]);
+    s[0] = greater(or_lowest<kPart>(e.at(at), part), s[0]);
   }
   static HWY_INLINE void merge(V* s, const V* other) { s[0] = hn::Max(s[0], other[0]); }
   static HWY_INLINE void carry(V* /*s*/, V* /*all*/) {}

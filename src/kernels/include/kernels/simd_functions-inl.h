@@ -205,7 +205,7 @@ HWY_INLINE V power_in_double(D d, V a, V y) {
   const V e = hn::IfThenElseZero(hn::Ne(log2, hn::Zero(d)), hn::Mul(y, log2));
   // 2^e = 2^n * 2^f, clamped to the range of a double.
   const V top = hn::Set(d, 1000.0);
-  const V inside = hn::Max(hn::Neg(top), hn::Min(top, e));
+  const V inside = greater(hn::Neg(top), lesser(top, e));
   const V rounder = hn::Set(d, 1.5 * kTwoTo52);
   const V shifted = hn::Add(inside, rounder);
   const V f = hn::Sub(inside, hn::Sub(shifted, rounder));

@@ -21,6 +21,25 @@ namespace dynet::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// a < b ? a : b, and a > b ? a : b: b if either is NaN. Min and Max of Highway say nothing about NaN:
+/// of x86 they are these; on Arm they take the number.
+template <class V>
+HWY_INLINE V lesser(V a, V b) {
+#if HWY_ARCH_X86
+  return hn::Min(a, b);
+#else
+  return hn::IfThenElse(hn::Lt(a, b), a, b);
+#endif
+}
+template <class V>
+HWY_INLINE V greater(V a, V b) {
+#if HWY_ARCH_X86
+  return hn::Max(a, b);
+#else
+  return hn::IfThenElse(hn::Gt(a, b), a, b);
+#endif
+}
+
 /// c_0 + x * (c_1 + x * (... + x * c_last))
 template <class V>
 HWY_INLINE V polynomial(V /*x*/, V c_last) {
@@ -138,10 +157,10 @@ HWY_INLINE V log1p(D d, V x) {
 /// stays NaN.
 template <class D, class V>
 HWY_INLINE V tanh(D d, V x) {
-  // In this order of arguments Min and Max let NaN pass. At 8.492 the quotient rounds to 1, with
+  // In this order of arguments NaN passes. At 8.492 the quotient rounds to 1, with
   // and without fused multiply-add, so it does above.
   const V top = hn::Set(d, 8.492F);
-  const V t = hn::Max(hn::Neg(top), hn::Min(top, x));
+  const V t = greater(hn::Neg(top), lesser(top, x));
   const V u = hn::Mul(t, t);
   const V one = hn::Set(d, 1.0F);
   const V p = polynomial(u, one, hn::Set(d, 0.137053654F), hn::Set(d, 0.00390029559F),
@@ -150,7 +169,7 @@ HWY_INLINE V tanh(D d, V x) {
   const V q = polynomial(u, one, hn::Set(d, 0.470386982F), hn::Set(d, 0.0273626335F),
                          hn::Set(d, 0.000399517594F), hn::Set(d, 1.33315029e-06F));
   const V y = hn::Div(hn::Mul(t, p), q);
-  return hn::Max(hn::Neg(one), hn::Min(one, y));
+  return greater(hn::Neg(one), lesser(one, y));
 }
 
 /// 1 / (1 + exp(-x)). Max error 4 ulp on x >= -87.33, so the left tail keeps its relative accuracy;
@@ -170,8 +189,8 @@ HWY_INLINE V erf(D d, V x) {
       x, polynomial(u, hn::Set(d, 1.12837911F), hn::Set(d, -0.37612626F), hn::Set(d, 0.112835854F),
                     hn::Set(d, -0.0268538129F), hn::Set(d, 0.00518832821F),
                     hn::Set(d, -0.000801019894F), hn::Set(d, 7.85387747e-05F)));
-  // 1 - erfc(t), with erfc(t) = exp(-Q(t)). In this order of arguments Min lets NaN pass.
-  const V t = hn::Min(hn::Set(d, 4.0F), hn::Abs(x));
+  // 1 - erfc(t), with erfc(t) = exp(-Q(t)). In this order of arguments NaN passes.
+  const V t = lesser(hn::Set(d, 4.0F), hn::Abs(x));
   const V q =
       polynomial(t, hn::Set(d, -0.000188037055F), hn::Set(d, 1.12957835F), hn::Set(d, 0.633219898F),
                  hn::Set(d, 0.108418554F), hn::Set(d, -0.0252082404F), hn::Set(d, 0.00420455635F),

@@ -73,8 +73,8 @@ HWY_INLINE V call(rule::Pow, D d, V a, V b) { return pow(d, a, b); }
 HWY_INLINE V call(rule::CopySign, D, V a, V b) { return hn::CopySign(a, b); }
 HWY_INLINE V call(rule::Power, D d, V a, V n) { return power(d, a, n); }
 // In this order NaN in `a` stays, as in the scalar functions.
-HWY_INLINE V call(rule::Max, D, V a, V b) { return hn::Max(b, a); }
-HWY_INLINE V call(rule::Min, D, V a, V b) { return hn::Min(b, a); }
+HWY_INLINE V call(rule::Max, D, V a, V b) { return greater(b, a); }
+HWY_INLINE V call(rule::Min, D, V a, V b) { return lesser(b, a); }
 
 // ---- expressions
 // ------------------------------------------------------------------------------------
