@@ -21,8 +21,8 @@ namespace dynet::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// a < b ? a : b, and a > b ? a : b: b if either is NaN. Min and Max of Highway say nothing about NaN:
-/// of x86 they are these; on Arm they take the number.
+/// a < b ? a : b, and a > b ? a : b: b if either is NaN. Min and Max of Highway say nothing about
+/// NaN: of x86 they are these; on Arm they take the number.
 template <class V>
 HWY_INLINE V lesser(V a, V b) {
 #if HWY_ARCH_X86
