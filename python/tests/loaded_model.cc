@@ -17,6 +17,7 @@
 #include "dynet/init.h"
 #include "dynet/load-model.h"
 #include "dynet/lstm.h"
+#include "dynet/semi-crf-builder.h"
 #include "dynet/transformer.h"
 #include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
@@ -70,6 +71,10 @@ Expression used(ComputationGraph& cg, TransformerDecoderBuilder& b) {
 }
 Expression used(ComputationGraph& cg, LearnedEncoding& b) { return b.add(matrix(cg), 1); }
 Expression used(ComputationGraph& cg, CRFBuilder& b) { return b.best_path(matrix(cg))[1]; }
+Expression used(ComputationGraph& cg, SemiCRFBuilder& b) {
+  const std::vector<LabelledSpan> segments = {{0, 0, 2}, {1, 2, 3}};
+  return b.neg_log_likelihood(b.segment_scores(matrix(cg)), segments);
+}
 template <class Builder>
 Expression used(ComputationGraph& cg, BiRNNBuilder<Builder>& b) {
   return concatenate(b.transduce(three(cg)));
@@ -116,7 +121,7 @@ int main(int argc, char** argv) {
     const bool is_known =
         print_first<RNNBuilder, TreeNodesBuilder, BinaryTreeBuilder, SoftmaxBuilder,
                     AttentionBuilder, TransformerEncoderBuilder, TransformerDecoderBuilder,
-                    LearnedEncoding, CRFBuilder, BiRNNBuilder<SimpleRNNBuilder>,
+                    LearnedEncoding, CRFBuilder, SemiCRFBuilder, BiRNNBuilder<SimpleRNNBuilder>,
                     BiRNNBuilder<GRUBuilder>, BiRNNBuilder<CoupledLSTMBuilder>,
                     BiRNNBuilder<VanillaLSTMBuilder>, BiRNNBuilder<SparseLSTMBuilder>,
                     BiRNNBuilder<CompactVanillaLSTMBuilder>, BiRNNBuilder<FastLSTMBuilder>>(model,

@@ -104,6 +104,10 @@ def builders(m: dy.ParameterCollection) -> dict:
         ),
         "LearnedEncoding": (dy.LearnedEncoding(4, 7, m), lambda b: b.add(matrix(), 1)),
         "CRFBuilder": (dy.CRFBuilder(4, m), lambda b: b.best_path(matrix())[1]),
+        "SemiCRFBuilder": (
+            dy.SemiCRFBuilder(4, 2, m),
+            lambda b: b.neg_log_likelihood(b.segment_scores(matrix()), [(0, 0, 2), (1, 2, 3)]),
+        ),
     }
     for cls in (
         *(dy.SimpleRNNBuilder, dy.GRUBuilder, dy.CoupledLSTMBuilder, dy.VanillaLSTMBuilder),
@@ -124,6 +128,9 @@ def builders(m: dy.ParameterCollection) -> dict:
     crf.forbid_start(3)
     crf.forbid_end(0)
     made["CRFBuilder with forbidden tags"] = (crf, lambda b: b.best_path(matrix())[1])
+    bio = dy.CRFBuilder(4, m)
+    bio.forbid_bio(["O", "B-X", "I-X", "B-Y"])
+    made["CRFBuilder with tags of BIO"] = (bio, lambda b: b.best_path(matrix())[1])
     lstm = dy.VanillaLSTMBuilder(2, 4, 5, m, True)
     lstm.set_ln_epsilon(0.5)
     lstm.set_dropout(0.9)  # for training: not saved

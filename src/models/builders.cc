@@ -17,6 +17,7 @@
 #include "dynet/lstm.h"
 #include "dynet/rnn.h"
 #include "dynet/sampled-softmax.h"
+#include "dynet/semi-crf-builder.h"
 #include "dynet/transformer.h"
 #include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
@@ -43,6 +44,14 @@ bool set_one(B& b, const std::string& method, const Arguments& a) {
     }
     if (method == "forbid_start" || method == "forbid_end") {
       method == "forbid_start" ? b.forbid_start(a.size(0)) : b.forbid_end(a.size(0));
+      return true;
+    }
+    if (method == "forbid_bio") {
+      std::vector<std::string> tags;
+      for (const Value& tag : a.at(0).list()) {
+        tags.push_back(tag.text());
+      }
+      b.forbid_bio(tags);
       return true;
     }
   }
@@ -307,6 +316,9 @@ Built learned_encoding(const Arguments& a, ParameterCollection& model) {
 Built crf(const Arguments& a, ParameterCollection& model) {
   return built<CRFBuilder>(CRFBuilder(a.size(0), model));
 }
+Built semi_crf(const Arguments& a, ParameterCollection& model) {
+  return built<SemiCRFBuilder>(SemiCRFBuilder(a.size(0), a.size(1), model));
+}
 
 // ---- the table
 
@@ -350,7 +362,8 @@ const std::vector<BuilderClass>& builder_classes() {
       {"TransformerEncoderBuilder", typeid(TransformerEncoderBuilder), &encoder},
       {"TransformerDecoderBuilder", typeid(TransformerDecoderBuilder), &decoder},
       {"LearnedEncoding", typeid(LearnedEncoding), &learned_encoding},
-      {"CRFBuilder", typeid(CRFBuilder), &crf}};
+      {"CRFBuilder", typeid(CRFBuilder), &crf},
+      {"SemiCRFBuilder", typeid(SemiCRFBuilder), &semi_crf}};
   return all;
 }
 
