@@ -257,7 +257,7 @@ TEST_F(CRF, MarginalsAreTheGradientsOfTheSum) {
   EXPECT_EQ(testing::compare({shares.begin(), shares.end()}, wanted, tolerance::kThroughFloat), "");
 }
 
-/// The names of a sequence's tags, or nothing, by the rules of `scheme` over whole sequences.
+/// Whether these names of tags are spans of BIO, or of BIOES if all spans are closed.
 bool is_well_formed(const std::vector<std::string>& names, bool closed) {
   for (std::size_t k = 0; k < names.size(); ++k) {
     const char letter = names[k][0];
@@ -279,6 +279,25 @@ bool is_well_formed(const std::vector<std::string>& names, bool closed) {
   return true;
 }
 
+/// The number of well-formed sequences of these tags.
+std::size_t count_well_formed(const std::vector<std::string>& names, unsigned steps, bool closed) {
+  std::size_t count = 0;
+  std::vector<std::size_t> sequence(steps);
+  std::vector<std::string> texts(steps, names[0]);
+  for (;;) {
+    count += is_well_formed(texts, closed) ? 1 : 0;
+    std::size_t k = 0;
+    while (k < steps && ++sequence[k] == names.size()) {
+      sequence[k] = 0;
+      texts[k++] = names[0];
+    }
+    if (k == steps) {
+      return count;
+    }
+    texts[k] = names[sequence[k]];
+  }
+}
+
 TEST_F(CRF, BioForbidsAllSequencesThatAreNotWellFormed) {
   const std::vector<std::vector<std::string>> schemes{
       {"O", "B-X", "I-X", "B-Y", "I-Y"},
@@ -293,28 +312,13 @@ TEST_F(CRF, BioForbidsAllSequencesThatAreNotWellFormed) {
     ComputationGraph cg;
     bio.new_graph(cg);
     for (const unsigned steps : {1U, 2U, 3U}) {
-      std::size_t wanted = 0;
-      std::vector<unsigned> sequence(steps);
-      for (bool more = true; more;) {
-        std::vector<std::string> texts;
-        for (const unsigned tag : sequence) {
-          texts.push_back(names[tag]);
-        }
-        wanted += is_well_formed(texts, closed) ? 1 : 0;
-        std::size_t k = 0;
-        while (k < steps && ++sequence[k] == tags) {
-          sequence[k++] = 0;
-        }
-        more = k < steps;
-      }
       const auto found = bio.n_best(zeros(cg, {tags, steps}), 1000);
-      EXPECT_EQ(found.size(), wanted);
+      EXPECT_EQ(found.size(), count_well_formed(names, steps, closed));
       for (const ScoredTags& best : found) {
-        std::vector<std::string> texts;
-        for (const unsigned tag : best.tags) {
-          texts.push_back(names[tag]);
-        }
-        EXPECT_TRUE(is_well_formed(texts, closed)) << names[best.tags[0]];
+        std::vector<std::string> texts(steps);
+        std::transform(best.tags.begin(), best.tags.end(), texts.begin(),
+                       [&](unsigned tag) { return names[tag]; });
+        EXPECT_TRUE(is_well_formed(texts, closed)) << texts[0];
       }
     }
   }

@@ -130,7 +130,7 @@ TEST_F(SemiCRF, BatchesOfDifferentLengths) {
     for (unsigned length = 1; length <= kMost; ++length) {
       for (unsigned begin = 0; begin < kSteps; ++begin) {
         if (begin + length > lengths[e]) {
-          numbers[(e * size) + (kLabels * (begin + (kSteps * (length - 1))))] =
+          numbers[(e * size) + (std::size_t{kLabels} * (begin + (kSteps * (length - 1))))] =
               std::numeric_limits<float>::quiet_NaN();
         }
       }
@@ -222,7 +222,7 @@ TEST_F(SemiCRF, SegmentsOfOneStepAreTags) {
   ComputationGraph cg;
   tags.new_graph(cg);
   const auto& p = tags.params();
-  const Expression scores = input(cg, {kLabels, 4}, draw(4 * kLabels, -2.0, 2.0));
+  const Expression scores = input(cg, {kLabels, 4}, draw(std::int64_t{4} * kLabels, -2.0, 2.0));
   const Expression all =
       crf_log_partition(scores, parameter(cg, p[0]), parameter(cg, p[1]), parameter(cg, p[2]));
   const Expression one = crf_score(scores, parameter(cg, p[0]), std::vector<unsigned>{1, 1, 0, 1},

@@ -313,6 +313,7 @@ TEST_P(DependencyTrees, SentencesOfOneLengthMerge) {
   const auto calls = [&](unsigned sentences) {
     ComputationGraph g;
     std::vector<Expression> all;
+    all.reserve(sentences);
     for (unsigned i = 0; i < sentences; ++i) {
       all.push_back(GetParam().log_partition(input(g, {5, 4}, drawn(4), device)));
     }
@@ -332,7 +333,7 @@ TEST(ManyWords, GroupsInGroups) {
   for (unsigned d = 0; d < kWords; ++d) {
     scores[(d * (kWords + 1)) + (d == 0 ? kWords : d)] = 9.0F;
   }
-  scores[(7 * (kWords + 1))] = 1.0F;  // the seventh word's arc from the root costs least
+  scores[std::size_t{7} * (kWords + 1)] = 1.0F;  // of all arcs from the root this one costs least
   ComputationGraph cg;
   const Heads heads = max_spanning_tree(input(cg, {kWords + 1, kWords}, scores).value());
   for (unsigned d = 0; d < kWords; ++d) {
