@@ -30,7 +30,7 @@ std::pair<nb::list, float> pair_of(const ScoredTags& best) {
   return {tags, best.score};
 }
 
-nb::list list_of(const std::vector<ScoredTags>& several) {
+nb::list scored_list(const std::vector<ScoredTags>& several) {
   nb::list list;
   for (const ScoredTags& best : several) {
     const auto [tags, score] = pair_of(best);
@@ -102,7 +102,7 @@ void bind_crf_lists(nb::class_<Held<CRFBuilder>>& c) {
   c.def(
        "n_best",
        [](Py& b, const ExprArg& scores, unsigned n) {
-         return list_of(b.live().n_best(scores.node(), n, here()));
+         return scored_list(b.live().n_best(scores.node(), n, here()));
        },
        arg("scores"), arg("n"),
        nb::sig("def n_best(self, scores: Expression, n: int) -> list[tuple[list[int], float]]"),
@@ -112,7 +112,7 @@ void bind_crf_lists(nb::class_<Held<CRFBuilder>>& c) {
           [](Py& b, const ExprArg& scores, unsigned n, const List& lengths) {
             nb::list all;
             for (const auto& best : b.live().n_best(scores.node(), n, lengths, here())) {
-              all.append(list_of(best));
+              all.append(scored_list(best));
             }
             return all;
           },
@@ -151,7 +151,7 @@ void bind_crf_builder(nb::module_& m) {
       .def(
           "viterbi",
           [](Py& b, const ExprArg& scores, const List& lengths) {
-            return list_of(b.live().viterbi(scores.node(), lengths, here()));
+            return scored_list(b.live().viterbi(scores.node(), lengths, here()));
           },
           arg("scores"), arg("lengths"),
           nb::sig("def viterbi(self, scores: Expression, lengths: collections.abc.Sequence[int]) "
@@ -188,7 +188,7 @@ Segments segments_of(const std::vector<List>& triples) {
   return segments;
 }
 
-nb::tuple tuple_of(const ScoredSegments& best) {
+nb::tuple scored_segments(const ScoredSegments& best) {
   nb::list segments;
   for (const LabelledSpan& s : best.segments) {
     segments.append(nb::make_tuple(s.label, s.begin, s.end));
@@ -249,7 +249,7 @@ void bind_semi_crf(nb::module_& m) {
   c.def(
        "viterbi",
        [](Semi& b, const ExprArg& scores) {
-         return tuple_of(b.live().viterbi(scores.node(), here()));
+         return scored_segments(b.live().viterbi(scores.node(), here()));
        },
        arg("scores"),
        nb::sig("def viterbi(self, scores: Expression) -> tuple[list[tuple[int, int, int]], float]"),
@@ -259,7 +259,7 @@ void bind_semi_crf(nb::module_& m) {
           [](Semi& b, const ExprArg& scores, const List& lengths) {
             nb::list all;
             for (const ScoredSegments& best : b.live().viterbi(scores.node(), lengths, here())) {
-              all.append(tuple_of(best));
+              all.append(scored_segments(best));
             }
             return all;
           },

@@ -98,7 +98,7 @@ constexpr Search kEisner{
     "The best dependency tree without crossing arcs (Eisner, 1996). Arguments and result are the "
     "same as for `max_spanning_tree`. n words take n^3 steps."};
 
-nb::list list_of(const std::vector<LabelledSpan>& spans) {
+nb::list span_list(const std::vector<LabelledSpan>& spans) {
   nb::list list;
   for (const LabelledSpan& s : spans) {
     list.append(nb::make_tuple(s.label, s.begin, s.end));
@@ -109,7 +109,8 @@ nb::list list_of(const std::vector<LabelledSpan>& spans) {
 void bind_cky(nb::module_& m) {
   using nb::arg;
   m.def(
-      "cky", [](nb::handle scores) { return list_of(cky(Scores("cky", scores, 3, false).view())); },
+      "cky",
+      [](nb::handle scores) { return span_list(cky(Scores("cky", scores, 3, false).view())); },
       arg("scores"),
       nb::sig("def cky(scores: Expression | numpy.typing.ArrayLike) -> list[tuple[int, int, int]]"),
       "The best binary tree of constituents: its spans (label, begin, end), `end` behind the last "
@@ -122,7 +123,7 @@ void bind_cky(nb::module_& m) {
         nb::list all;
         for (const std::vector<LabelledSpan>& spans :
              cky(Scores("cky", scores, 3, true).view(), lengths)) {
-          all.append(list_of(spans));
+          all.append(span_list(spans));
         }
         return all;
       },
