@@ -73,6 +73,7 @@ class Parser {
   /// together.
   Numbers answers(ComputationGraph& cg, const std::vector<Example>& trees) {
     std::vector<Task<Numbers>> tasks;
+    tasks.reserve(trees.size());
     for (const Example& tree : trees) {
       tasks.push_back(decide(cg, tree.words));
     }

@@ -96,6 +96,7 @@ void learn_to_walk(const Options& options) {
     ComputationGraph cg;
     policy.new_graph(cg);
     std::vector<Task<Walk>> tasks;
+    tasks.reserve(options.minibatch);
     for (unsigned i = 0; i < options.minibatch; ++i) {
       tasks.push_back(walk(cg, policy, random));
     }

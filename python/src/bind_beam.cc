@@ -153,6 +153,7 @@ void bind_beam_of_task(nb::module_& m) {
             }
             return words;
           },
+          nb::sig("def words(self) -> list[int | None]"),
           "The last word of each live hypothesis; None at the beginning.")
       .def_static(
           "step",
@@ -160,6 +161,9 @@ void bind_beam_of_task(nb::module_& m) {
             return pair_of(call_step(step, {state}, read_index(word)));
           },
           nb::arg("step"), nb::arg("state").none(), nb::arg("word"),
+          nb::sig("def step(step: collections.abc.Callable[[typing.Any, int], tuple[typing.Any, "
+                  "Expression]], state: typing.Any | None, word: int) -> tuple[typing.Any, "
+                  "Expression]"),
           "The next state, and the log-probabilities.")
       .def(
           "question",

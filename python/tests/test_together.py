@@ -388,8 +388,9 @@ def test_ctrl_c_closes_all_tasks(error):
         finally:
             log.append(k)
 
+    tasks = [task(0), task(1), task(2)]  # held here: they do not end because nobody has them
     with pytest.raises(error):
-        dy.run_together([task(0), task(1), task(2)], return_exceptions=True)
+        dy.run_together(tasks, return_exceptions=True)
     assert sorted(log) == [0, 1, 2]
     dy.renew_cg()
     log.clear()

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "dynet/errors.h"
 #include "dynet/evaluating.h"
 
 #include "api/graph_state.h"
