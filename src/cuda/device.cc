@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cuda/plugin.h"
+#include "cuda/reasons.h"
 #include "kernels.h"
 #include "memory.h"
 
@@ -30,9 +31,6 @@ class Devices {
       static_cast<void>(cudaGetLastError());
       error_ = why_none(error);
       return;
-    }
-    if (count == 0) {
-      error_ = "CUDA sees no GPU";
     }
     names_.resize(static_cast<std::size_t>(count));
     for (int k = 0; k < count; ++k) {
@@ -67,13 +65,12 @@ class Devices {
   }
 
  private:
-  /// CUDA's code for a machine without a driver is the code of a driver that is too old.
   static std::string why_none(cudaError_t error) {
     int driver = 0;
-    const bool is_known = cudaDriverGetVersion(&driver) == cudaSuccess;
-    const std::string text = cudaGetErrorString(error);
-    return is_known && driver == 0 ? "the NVIDIA driver is not loaded (" + text + ")"
-                                   : "CUDA does not work (" + text + ")";
+    int runtime = 0;
+    static_cast<void>(cudaDriverGetVersion(&driver));
+    static_cast<void>(cudaRuntimeGetVersion(&runtime));
+    return reason_of(error, cudaGetErrorName(error), driver, runtime);
   }
   InUse& open(std::uint32_t index) {
     const std::lock_guard lock(mutex_);

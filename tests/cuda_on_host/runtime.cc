@@ -109,6 +109,7 @@ cudaError_t cudaDriverGetVersion(int* version) {
   *version = cuda_on_host::kDriver;
   return cudaSuccess;
 }
+cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
 /// The pool has all memory of the device, and gives nothing back to a driver.
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
   *pool = nullptr;
@@ -314,6 +315,7 @@ cudaError_t cudaPeekAtLastError() {
   const Lock lock(Device::get().mutex);
   return Device::get().last;
 }
+const char* cudaGetErrorName(cudaError_t error) { return cudaGetErrorString(error); }
 const char* cudaGetErrorString(cudaError_t error) {
   switch (error) {
     case cudaSuccess:
