@@ -414,7 +414,9 @@ class Mover {
     for (unsigned k = 0; k < m_.box.nd; ++k) {
       count *= m_.box.d[k];
     }
-    // Stored results are first set to -0, which any number replaces.
+    // Stored results are first set to -0, which any number replaces: a single result wherever one
+    // of the examples goes.
+    const bool stores_single = y_.stores(write_) && !y_.steps();
     const auto add = [&](Cursor& x, Cursor& y, bool clears) {
       Cursor index(m_.index, n_);
       const auto scale = static_cast<float>(m_.scale);
@@ -422,7 +424,7 @@ class Mover {
         const auto* const of_example = index.at<const unsigned>();
         const float* const from = x.at();
         float* const to = y.at();
-        const bool skips = clears && !y.stores(write_);
+        const bool skips = clears && !stores_single && !y.stores(write_);
         for (Elements i(m_); i.number() < count && !skips; i.next()) {
           float& there = to[i.to() + of_example[i.number()] * m_.to_index_stride];
           const std::int64_t at = i.from() + of_example[i.number()] * m_.from_index_stride;

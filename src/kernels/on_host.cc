@@ -1,66 +1,47 @@
 // Calls of operations that compute on the host, for devices whose memory the host cannot touch.
 
-#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
-#include <memory>
-#include <new>
 #include <span>
 #include <vector>
 
 #include "dynet/ext/info.h"
 #include "dynet/ext/memory.h"
 
+#include "kernels/host_copies.h"
 #include "kernels/kernels.h"
 
 namespace dynet::ext {
 namespace {
-
-constexpr std::size_t kAlignment = 64;
-
-struct FreeAligned {
-  void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t{kAlignment}); }
-};
-using AlignedBytes = std::unique_ptr<std::byte, FreeAligned>;
-AlignedBytes allocate_aligned(std::size_t bytes) {
-  return AlignedBytes(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlignment})));
-}
 
 /// Scratch memory of the host, for one call.
 class HostScratch final : public ScratchMemory {
  public:
   explicit HostScratch(Memory& device) : device_(device) {}
   void* take(std::int64_t bytes) override {
-    return taken_.emplace_back(allocate_aligned(static_cast<std::size_t>(bytes))).get();
+    return taken_.emplace_back(kernels::allocate_aligned(static_cast<std::size_t>(bytes))).get();
   }
   [[nodiscard]] Memory& memory() const override { return device_; }
 
  private:
   Memory& device_;
-  std::vector<AlignedBytes> taken_;
+  std::vector<kernels::AlignedBytes> taken_;
 };
 
-/// Copies of the memory that a call reads and writes. Memory in several operands, or twice in one,
-/// has one copy: a node may be two arguments of an operation, and gets the sum of two gradients.
-/// Use: note() all, copy_out(), copies_of() each, copy_in().
-class HostCopies {
+/// The operands of a call over copies of their memory.
+class OperandCopies {
  public:
-  explicit HostCopies(Memory& device) : device_(device) {}
+  explicit OperandCopies(Memory& device) : copies_(device) {}
 
   /// `width`: bytes of one element.
   void note(const Operand& o, std::int64_t width, bool is_written) {
     for (std::int64_t b = 0; b < o.block_count; ++b) {
       const auto bytes = static_cast<std::size_t>(o.blocks[b].examples * o.size() * width);
-      pieces_.push_back({static_cast<std::byte*>(o.blocks[b].data), bytes, is_written, {}});
+      copies_.note(o.blocks[b].data, bytes, is_written);
     }
   }
-  void copy_out() {
-    join_overlapping();
-    for (Piece& p : pieces_) {
-      p.copy = allocate_aligned(p.bytes);
-      device_.copy_out(p.data, p.copy.get(), p.bytes);
-    }
-  }
+  void copy_out() { copies_.copy_out(); }
   /// The operand over the copies.
   [[nodiscard]] Operand copy_of(const Operand& o) {
     if (o.absent()) {
@@ -68,7 +49,7 @@ class HostCopies {
     }
     std::vector<Block>& blocks = blocks_.emplace_back(o.blocks, o.blocks + o.block_count);
     for (Block& b : blocks) {
-      b.data = copy_at(static_cast<const std::byte*>(b.data));
+      b.data = copies_.copy_at(b.data);
     }
     Operand there = o;
     there.blocks = blocks.data();
@@ -83,51 +64,10 @@ class HostCopies {
     }
     return there;
   }
-  void copy_in() {
-    for (const Piece& p : pieces_) {
-      if (p.is_written) {
-        device_.copy_in(p.copy.get(), p.data, p.bytes);
-      }
-    }
-  }
+  void copy_in() { copies_.copy_in(); }
 
  private:
-  struct Piece {
-    std::byte* data;
-    std::size_t bytes;
-    bool is_written;
-    AlignedBytes copy;
-  };
-  /// Neighbours stay apart, so that pieces that are only read are not written back.
-  void join_overlapping() {
-    std::sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) {
-      return a.data != b.data ? a.data < b.data : a.bytes < b.bytes;
-    });
-    std::vector<Piece> joined;
-    for (Piece& p : pieces_) {
-      if (!joined.empty() && p.data < joined.back().data + joined.back().bytes) {
-        Piece& last = joined.back();
-        last.bytes = std::max(last.bytes, static_cast<std::size_t>(p.data - last.data) + p.bytes);
-        last.is_written = last.is_written || p.is_written;
-      } else if (p.bytes != 0) {
-        joined.push_back(std::move(p));
-      }
-    }
-    pieces_ = std::move(joined);
-  }
-  [[nodiscard]] std::byte* copy_at(const std::byte* data) const {
-    const auto after =
-        std::upper_bound(pieces_.begin(), pieces_.end(), data,
-                         [](const std::byte* at, const Piece& p) { return at < p.data; });
-    if (after == pieces_.begin()) {
-      return nullptr;  // a block without elements
-    }
-    const Piece& p = *std::prev(after);
-    return p.copy.get() + (data - p.data);
-  }
-
-  Memory& device_;
-  std::vector<Piece> pieces_;  ///< by address, once they are joined
+  kernels::HostCopies copies_;
   std::deque<std::vector<Block>> blocks_;
 };
 
@@ -141,7 +81,7 @@ void call_on_host(Call& call, Direction direction, std::span<const SavedAs> save
   }
   const Number number = call.kernels.number();
   const bool is_forward = direction == Direction::kForward;
-  HostCopies copies(call.memory->memory());
+  OperandCopies copies(call.memory->memory());
   const auto note = [&](std::span<const Operand> all, bool is_written) {
     for (const Operand& o : all) {
       copies.note(o, bytes_of(number), is_written);

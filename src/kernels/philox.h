@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "dynet/ext/kernels.h"
+#include "dynet/ext/rule.h"
 
 namespace dynet::kernels {
 
@@ -48,7 +49,8 @@ struct PhiloxKey {
 };
 
 /// The four words of block number `block`, for elements 4 * block and following.
-inline std::array<std::uint32_t, 4> philox(const PhiloxKey& key, std::uint64_t block) {
+DYNET_DEVICE_FN inline std::array<std::uint32_t, 4> philox(const PhiloxKey& key,
+                                                           std::uint64_t block) {
   auto c0 = static_cast<std::uint32_t>(block);
   auto c1 = static_cast<std::uint32_t>(block >> 32);
   std::uint32_t c2 = key.counter[0];

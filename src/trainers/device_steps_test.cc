@@ -36,7 +36,7 @@ void for_each_rule(F f) {
 
 TEST(DeviceSteps, EveryRuleHasAKernel) {
   for_each_rule([]<class Rule>() {
-    EXPECT_NE(device_step(&ext::update_info<Rule>()), nullptr) << typeid(Rule).name();
+    EXPECT_NE(device_step(&ext::update_info<Rule>().rule), nullptr) << typeid(Rule).name();
   });
   EXPECT_EQ(device_step(nullptr), nullptr);
 }
@@ -74,7 +74,7 @@ void compare() {
   streams(0, in, out);
   ext::detail::plain_step<Rule, float>(&step, in, out, kElements);
   streams(Numbers::kInputs, in, out);
-  device_step (&ext::update_info<Rule>())(&step, in, out, kElements, nullptr);
+  device_step (&ext::update_info<Rule>().rule)(&step, in, out, kElements, nullptr);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   for (std::size_t k = 0; k < Numbers::kInputs; ++k) {
     for (std::int64_t i = 0; i < kElements; ++i) {

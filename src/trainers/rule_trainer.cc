@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -13,6 +14,7 @@
 
 #include "kernels/float_mode.h"
 #include "params/access.h"
+#include "trainers/device_steps.h"
 #include "trainers/simd_steps.h"
 #include "util/helper.h"
 #include "util/prefetch.h"
@@ -52,12 +54,22 @@ struct Definitions<TrainerList<T...>> {
   using CatchUpOf = std::conditional_t<std::is_same_v<typename U::CatchUp, NoCatchUp>,
                                        typename U::Rule, typename U::CatchUp>;
   static const std::array<Info, 2 * sizeof...(T)> kAll;
+  static std::span<const ext::RuleLoops* const> loops() {
+    static const std::array<const ext::RuleLoops*, 2 * sizeof...(T)> all = {
+        ext::update_info<typename T::Rule>().rule.loops...,
+        ext::update_info<CatchUpOf<T>>().rule.loops...};
+    return all;
+  }
 };
 template <class... T>
 const std::array<typename Definitions<TrainerList<T...>>::Info, 2 * sizeof...(T)>
     Definitions<TrainerList<T...>>::kAll = {&ext::update_info<typename T::Rule>...,
                                             &ext::update_info<CatchUpOf<T>>...};
 template struct Definitions<AllUpdates>;
+
+std::span<const ext::RuleLoops* const> loops_of_updates() {
+  return Definitions<AllUpdates>::loops();
+}
 
 RuleTrainerBase::RuleTrainerBase(ParameterCollection& m, real rate) : Trainer(m, rate) {
   static std::once_flag loops;

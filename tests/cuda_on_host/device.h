@@ -77,6 +77,7 @@ class Device {
 
   Stream default_stream_;
   std::set<Stream*> streams_;
+  unsigned runs_ = 0;
   pid_t process_;
   int pipe_[2];
 };

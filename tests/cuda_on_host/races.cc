@@ -61,9 +61,8 @@ bool Record::is_before(const Accessor& a) const {
 }
 
 void Record::add(const Accessor& a) {
-  const bool is_first =
-      launch != a.launch || (!several_blocks && block == a.block && barriers < a.barriers);
-  if (is_first) {
+  // Whoever comes after `a` comes after all that came before it.
+  if (is_before(a)) {
     *this = Record{.launch = a.launch, .block = a.block, .barriers = a.barriers, .warp = a.warp};
   }
   several_blocks = several_blocks || block != a.block;

@@ -108,11 +108,13 @@ void Region::give_access() {
   if (is_strict_) {
     mprotect(base_, high_, PROT_READ | PROT_WRITE);
   }
+  accessible_ = high_;
 }
 void Region::take_access() {
-  if (is_strict_) {
+  if (is_strict_ && accessible_ != 0) {
     mprotect(base_, high_, PROT_NONE);
   }
+  accessible_ = 0;
 }
 
 }  // namespace cuda_on_host

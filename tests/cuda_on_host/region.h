@@ -32,17 +32,19 @@ class Region {
   std::size_t size() const { return size_; }
   std::size_t in_use() const { return in_use_; }
 
-  /// Kernels run between these calls.
+  /// Kernels run between these calls. New memory may need access anew.
   void give_access();
   void take_access();
+  bool has_access() const { return accessible_ == high_; }
 
  private:
   std::size_t size_;
   bool is_strict_;
   char *base_ = nullptr, *open_ = nullptr;
   std::map<std::size_t, std::size_t> unused_, used_;  ///< offset to size
-  std::size_t in_use_ = 0, high_ = 0;
-  std::size_t seen_begin_ = 0, seen_end_ = 0;  ///< the allocation that was looked up last
+  std::size_t in_use_ = 0, high_ = 0;                 ///< high_: nothing was allocated beyond
+  std::size_t accessible_ = 0;                        ///< with access up to here
+  std::size_t seen_begin_ = 0, seen_end_ = 0;         ///< the allocation that was looked up last
 };
 
 }  // namespace cuda_on_host

@@ -21,6 +21,9 @@
 constinit thread_local uint3 threadIdx{}, blockIdx{};
 constinit thread_local dim3 blockDim{}, gridDim{};
 
+// Of the C library: where a module has its thread-local memory.
+extern "C" void* __tls_get_addr(void* place);  // NOLINT(bugprone-reserved-identifier)
+
 namespace cuda_on_host {
 
 constinit thread_local Runner* runner = nullptr;
@@ -245,8 +248,12 @@ void Runner::find_shared_memory() {
                                       s.kernel < begin + part.p_memsz);
           bytes = part.p_type == PT_TLS ? part.p_memsz : bytes;
         }
-        if (has_kernel && info->dlpi_tls_data != nullptr) {
-          s.found = {static_cast<const std::byte*>(info->dlpi_tls_data), bytes};
+        if (has_kernel && bytes != 0) {
+          // A library that was opened later gets its thread-local memory when it is asked for.
+          struct {
+            unsigned long module, offset;
+          } place{info->dlpi_tls_modid, 0};
+          s.found = {static_cast<const std::byte*>(__tls_get_addr(&place)), bytes};
         }
         return has_kernel ? 1 : 0;
       },

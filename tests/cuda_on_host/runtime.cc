@@ -13,6 +13,7 @@ namespace cuda_on_host {
 namespace {
 
 constexpr int kMultiprocessors = 4;
+constexpr int kDriver = 13000;  ///< 13.0
 constexpr int kNotANumber = 0xFF;
 
 using Lock = std::lock_guard<std::recursive_mutex>;
@@ -94,6 +95,30 @@ cudaError_t cudaGetDevice(int* device) {
   *device = 0;
   return cudaSuccess;
 }
+cudaError_t cudaSetDevice(int device) {
+  return device == 0 ? cudaSuccess : failed(cudaErrorInvalidDevice);
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  if (device != 0) {
+    return failed(cudaErrorInvalidDevice);
+  }
+  *properties = {"a GPU on the host", Device::get().memory.size()};
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = cuda_on_host::kDriver;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
+/// The pool has all memory of the device, and gives nothing back to a driver.
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
+  *pool = nullptr;
+  return device == 0 ? cudaSuccess : failed(cudaErrorInvalidDevice);
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t /*pool*/, cudaMemPoolAttr /*attribute*/,
+                                    void* /*value*/) {
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (attribute != cudaDevAttrMultiProcessorCount || device != 0) {
     return failed(cudaErrorInvalidValue);
@@ -113,6 +138,9 @@ static cudaError_t allocate(cuda_on_host::Region& region, void** data, std::size
 cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   const Lock lock(Device::get().mutex);
   return allocate(Device::get().memory, data, bytes);
+}
+cudaError_t cudaMallocAsync(void** data, std::size_t bytes, cudaStream_t /*stream*/) {
+  return cudaMalloc(data, bytes);  // as memory is freed in the order of a stream, it is free now
 }
 cudaError_t cudaMallocManaged(void** data, std::size_t bytes, unsigned /*flags*/) {
   const Lock lock(Device::get().mutex);
@@ -199,6 +227,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   }
   return cudaSuccess;
 }
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                                std::size_t bytes, cudaStream_t s) {
+  return to_device == 0 && from_device == 0
+             ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, s)
+             : failed(cudaErrorInvalidDevice);
+}
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t s) {
   Device& d = Device::get();
   const Lock lock(d.mutex);
@@ -281,6 +315,7 @@ cudaError_t cudaPeekAtLastError() {
   const Lock lock(Device::get().mutex);
   return Device::get().last;
 }
+const char* cudaGetErrorName(cudaError_t error) { return cudaGetErrorString(error); }
 const char* cudaGetErrorString(cudaError_t error) {
   switch (error) {
     case cudaSuccess:
@@ -293,6 +328,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "initialization error";
     case cudaErrorInvalidConfiguration:
       return "invalid configuration argument";
+    case cudaErrorInvalidDevice:
+      return "invalid device ordinal";
     case cudaErrorNotReady:
       return "device not ready";
   }

@@ -1,5 +1,5 @@
-// Gives every test program the far devices, and makes the one that DYNET_TEST_DEVICE names the
-// default device: the same tests, on another device.
+// Gives every test program the far devices and the GPUs of DYNET_TEST_GPUS, and makes the one that
+// DYNET_TEST_DEVICE names the default device: the same tests, on another device.
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include "dynet/globals.h"
 
 #include "support/far_device.h"
+#include "support/gpu_devices.h"
 
 namespace dynet::testing {
 namespace {
@@ -18,6 +19,7 @@ class FarEnvironment final : public ::testing::Environment {
  public:
   void SetUp() override {
     add_far_devices();
+    add_gpu_devices();
     default_device = test_device(default_device->name);
   }
 };
@@ -30,6 +32,7 @@ class FarEnvironment final : public ::testing::Environment {
 
 Device* test_device(const std::string& name) {
   add_far_devices();
+  add_gpu_devices();
   if (chosen() == nullptr || !name.starts_with("CPU")) {
     return get_device_manager()->get_global_device(name);
   }

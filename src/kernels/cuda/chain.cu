@@ -9,6 +9,7 @@
 
 #include "../chain_step.h"
 #include "kernels/device_chain.h"
+#include "kernels/device_sum.h"
 #include "kernels/launch.h"
 
 namespace dynet::kernels {
@@ -82,23 +83,6 @@ __device__ float of_block(float v, Merge merge) {
   return result;
 }
 
-/// A sum of many numbers, with what rounding took from it: as exact as a sum in double, and
-/// consumer cards compute in double at a 64th of the speed.
-class LongSum {
- public:
-  __device__ void add(float v) {
-    const float sum = sum_ + v;
-    if (std::isfinite(sum)) {
-      rest_ += std::fabs(sum_) >= std::fabs(v) ? (sum_ - sum) + v : (v - sum) + sum_;
-    }
-    sum_ = sum;
-  }
-  [[nodiscard]] __device__ float get() const { return std::isfinite(sum_) ? sum_ + rest_ : sum_; }
-
- private:
-  float sum_ = 0.0F, rest_ = 0.0F;
-};
-
 /// One example in the hands of a block.
 class Example {
  public:
@@ -116,7 +100,7 @@ class Example {
       }
       return;
     }
-    LongSum total;
+    DeviceSum total;
     const float* const start = p_.start.at(e_);
     each_state([&](std::int64_t i) { row(0)[i] = start == nullptr ? 0.0F : start[i]; });
     for (std::int64_t t = 1; t < length_; ++t) {
@@ -232,7 +216,7 @@ class Example {
   __device__ float score() const {
     const std::uint32_t* const path = p_.path.at(e_);
     const float* const start = p_.start.at(e_);
-    LongSum sum;
+    DeviceSum sum;
     sum.add(start == nullptr ? 0.0F : start[path[0]]);
     for (std::int64_t t = 0; t < length_; ++t) {
       const std::int64_t at = t == 0 ? 0 : place(path, t);

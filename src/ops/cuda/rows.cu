@@ -2,7 +2,8 @@
 // steps. A warp takes a row. The evaluator is dynet/ext/plain_rows.h.
 
 #include <algorithm>
-#include <utility>
+#include <cstdint>
+#include <unordered_map>
 
 #include "dynet/ops/all.h"
 
@@ -13,12 +14,17 @@ namespace dynet::ops {
 namespace {
 
 constexpr int kLanes = 32;
-constexpr int kWarps = 8;  // of a block
+constexpr int kWarps = 8;  // of a block, if there are as many rows
 
 /// The threads of a warp share a row.
 struct Warp {
   static constexpr std::int64_t kSize = kLanes;
-  __device__ static std::int64_t rank() { return threadIdx.x % kLanes; }
+  /// Before a loop over the row: gradients may be written over values that no rule needs, so all
+  /// lanes have to be done with what they read before.
+  __device__ static std::int64_t rank() {
+    __syncwarp();
+    return threadIdx.x % kLanes;
+  }
   template <class State, class Merge>
   __device__ static State merge(State s, Merge merge) {
     for (int lanes = kLanes / 2; lanes > 0; lanes /= 2) {
@@ -47,9 +53,10 @@ struct Parameters {
 template <class Direction, class Op>
 __global__ void run_rows(Parameters<Direction, Op> p) {
   const ext::RowCall call{p.constants, p.in, p.out, p.rows};
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * kWarps;
+  const std::int64_t warps = blockDim.x / kLanes;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * warps;
   const std::int64_t count = p.rows.inner * p.rows.outer;
-  for (std::int64_t r = static_cast<std::int64_t>(blockIdx.x) * kWarps + threadIdx.x / kLanes;
+  for (std::int64_t r = static_cast<std::int64_t>(blockIdx.x) * warps + threadIdx.x / kLanes;
        r < count; r += step) {
     ext::plain::run_row<Warp, float, Direction, Op>(call, r / p.rows.inner, r % p.rows.inner);
   }
@@ -68,36 +75,38 @@ void start(const ext::RowCall& call, void* cuda_stream) {
   std::copy_n(call.out, P::Numbered::kResults, p.out);
   p.rows = call.rows;
   kernels::launch(Op::kInfo.name, run_rows<Direction, Op>, kernels::blocks_for(rows, kWarps),
-                  kWarps * kLanes, cuda_stream, p);
+                  kernels::threads_for(rows, kWarps * kLanes, kLanes), cuda_stream, p);
 }
 
 template <class Op>
 constexpr DeviceRowLoops kDeviceRowLoops{start<rule::ForwardRule, Op>,
                                          start<rule::BackwardRule, Op>};
 
+/// The loops of a rule are its identity, as in rules.cu.
+using FoundRows = std::unordered_map<const ext::RowLoops*, const DeviceRowLoops*>;
 template <class Op>
-void find(const ext::RowRule* rule, const DeviceRowLoops*& found, std::int64_t& count) {
+void note_rows(FoundRows& all) {
   if constexpr (ext::RowOperation<Op>) {
-    if (rule == &ext::kRowRule<Op>) {
-      found = &kDeviceRowLoops<Op>;
-    }
-    ++count;
+    all[&ext::row_loops<Op>()] = &kDeviceRowLoops<Op>;
   }
 }
 template <class... Ops>
-std::pair<const DeviceRowLoops*, std::int64_t> search(const ext::RowRule* rule,
-                                                      ext::OpList<Ops...>) {
-  const DeviceRowLoops* found = nullptr;
-  std::int64_t count = 0;
-  (find<Ops>(rule, found, count), ...);
-  return {found, count};
+FoundRows note_all_rows(ext::OpList<Ops...> /*list*/) {
+  FoundRows all;
+  (note_rows<Ops>(all), ...);
+  return all;
+}
+const FoundRows& all_row_loops() {
+  static const auto& all = *new FoundRows(note_all_rows(ext::WithSteps<AllOps>{}));
+  return all;
 }
 
 }  // namespace
 
 const DeviceRowLoops* device_row_loops(const ext::RowRule* rule) {
-  return search(rule, ext::WithSteps<AllOps>{}).first;
+  const auto found = rule == nullptr ? all_row_loops().end() : all_row_loops().find(rule->loops);
+  return found == all_row_loops().end() ? nullptr : found->second;
 }
-std::int64_t device_row_loop_count() { return search(nullptr, ext::WithSteps<AllOps>{}).second; }
+std::int64_t device_row_loop_count() { return static_cast<std::int64_t>(all_row_loops().size()); }
 
 }  // namespace dynet::ops

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "dynet/ops/all.h"
 
 #include "kernels/device_rule.h"
+#include "kernels/device_sum.h"
 #include "kernels/launch.h"
 #include "ops/device_rules.h"
 
@@ -52,48 +54,51 @@ struct Numbers {
 __device__ float read(const ext::Stream& s, std::int64_t i) {
   return static_cast<const float*>(s.data)[s.mode == ext::Stream::kRepeat ? 0 : i];
 }
-/// The `value` of a thread beyond the end counts as 0 in a sum; otherwise that thread writes
-/// nothing.
-__device__ void write(const ext::Stream& s, std::int64_t i, bool is_inside, float value) {
+/// Numbers of a sum stay with the thread until the end.
+__device__ void write(const ext::Stream& s, std::int64_t i, float value, kernels::DeviceSum& sum) {
   auto* y = static_cast<float*>(s.data);
   if (s.mode == ext::Stream::kSum) {
-    float sum = is_inside ? value : 0.0F;
-    for (int lanes = 16; lanes > 0; lanes /= 2) {
-      sum += __shfl_down_sync(0xffffffffU, sum, lanes);
-    }
-    if (threadIdx.x % 32 == 0) {
-      atomicAdd(y, sum);
-    }
-  } else if (is_inside && s.mode == ext::Stream::kStore) {
+    sum.add(value);
+  } else if (s.mode == ext::Stream::kStore) {
     y[i] = value;
-  } else if (is_inside && s.mode == ext::Stream::kAdd) {
+  } else if (s.mode == ext::Stream::kAdd) {
     y[i] += value;
+  }
+}
+/// There is one block if there is a sum.
+__device__ void finish(const ext::Stream& s, const kernels::DeviceSum& sum) {
+  if (s.mode == ext::Stream::kSum) {
+    const float all = kernels::sum_of_block<kThreads>(sum.get());
+    if (threadIdx.x == 0) {
+      *static_cast<float*>(s.data) += all;
+    }
   }
 }
 
 /// All results of an element are computed before the first is written.
 template <std::size_t kIn, class... E, std::size_t... kI, std::size_t... kJ>
 __device__ void run_element(const Numbers<std::tuple<E...>>& numbers, const Streams<kIn>& in,
-                            const Streams<sizeof...(E)>& out, std::int64_t i, bool is_inside,
-                            std::index_sequence<kI...> /*inputs*/,
+                            const Streams<sizeof...(E)>& out, std::int64_t i,
+                            kernels::DeviceSum* sums, std::index_sequence<kI...> /*inputs*/,
                             std::index_sequence<kJ...> /*results*/) {
-  const std::int64_t at = is_inside ? i : 0;
-  const float x[] = {read(in.s[kI], at)...};
+  const float x[] = {read(in.s[kI], i)...};
   const float results[] = {
       kernels::Evaluate<E, kernels::numbers_before<E...>(kJ)>::of(numbers.of, x)...};
-  (write(out.s[kJ], i, is_inside, results[kJ]), ...);
+  (write(out.s[kJ], i, results[kJ], sums[kJ]), ...);
 }
 
-/// All threads of a block make the same number of rounds, because a warp sums together.
 template <class Direction, class Op>
 __global__ void run_rule(Numbers<Results<Direction, Op>> numbers, Streams<Direction::kIn> in,
                          Streams<Direction::kOut> out, std::int64_t n) {
+  kernels::DeviceSum sums[Direction::kOut];
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * blockDim.x; first < n;
-       first += step) {
-    const std::int64_t i = first + threadIdx.x;
-    run_element(numbers, in, out, i, i < n, std::make_index_sequence<Direction::kIn>{},
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+       i += step) {
+    run_element(numbers, in, out, i, sums, std::make_index_sequence<Direction::kIn>{},
                 std::make_index_sequence<Direction::kOut>{});
+  }
+  for (std::size_t j = 0; j < Direction::kOut; ++j) {
+    finish(out.s[j], sums[j]);
   }
 }
 
@@ -111,35 +116,43 @@ void start(const void* op, const ext::Stream* in, const ext::Stream* out, std::i
   Streams<Direction::kOut> write_to{};
   std::copy_n(in, Direction::kIn, read_from.s);
   std::copy_n(out, Direction::kOut, write_to.s);
-  kernels::launch("a rule's kernel", run_rule<Direction, Op>, kernels::blocks_for(n, kThreads),
-                  kThreads, cuda_stream, numbers, read_from, write_to, n);
+  const bool sums = std::any_of(out, out + Direction::kOut,
+                                [](const ext::Stream& s) { return s.mode == ext::Stream::kSum; });
+  kernels::launch("a rule's kernel", run_rule<Direction, Op>,
+                  sums ? 1 : kernels::blocks_for(n, kThreads), kernels::threads_for(n, kThreads),
+                  cuda_stream, numbers, read_from, write_to, n);
 }
 
 template <class Op>
 constexpr DeviceLoops kDeviceLoops{start<Forward<Op>, Op>, start<Backward<Op>, Op>};
 
+/// The loops of a rule are its identity: a library that is opened at run time has copies of the
+/// constants in headers, but finds the loops by their symbol, in libdynet.
+using Found = std::unordered_map<const ext::RuleLoops*, const DeviceLoops*>;
 template <class Op>
-void find(const ext::RuleInfo* rule, const DeviceLoops*& found, std::int64_t& count) {
+void note(Found& all) {
   if constexpr (ext::Rule<Op>) {
-    ext::for_each_form<Op>([&]<class Form>() {
-      if (rule == &ext::kRuleInfo<Form>) {
-        found = &kDeviceLoops<Form>;
-      }
-      ++count;
-    });
+    ext::for_each_form<Op>(
+        [&]<class Form>() { all[&ext::rule_loops<Form>()] = &kDeviceLoops<Form>; });
   }
 }
 template <class... Ops>
-std::pair<const DeviceLoops*, std::int64_t> search(const ext::RuleInfo* rule, ext::OpList<Ops...>) {
-  const DeviceLoops* found = nullptr;
-  std::int64_t count = 0;
-  (find<Ops>(rule, found, count), ...);
-  return {found, count};
+Found note_all(ext::OpList<Ops...> /*list*/) {
+  Found all;
+  (note<Ops>(all), ...);
+  return all;
+}
+const Found& all_loops() {
+  static const auto& all = *new Found(note_all(AllOps{}));  // programs compute until their end
+  return all;
 }
 
 }  // namespace
 
-const DeviceLoops* device_loops(const ext::RuleInfo* rule) { return search(rule, AllOps{}).first; }
-std::int64_t device_loop_count() { return search(nullptr, AllOps{}).second; }
+const DeviceLoops* device_loops(const ext::RuleInfo* rule) {
+  const auto found = rule == nullptr ? all_loops().end() : all_loops().find(rule->loops);
+  return found == all_loops().end() ? nullptr : found->second;
+}
+std::int64_t device_loop_count() { return static_cast<std::int64_t>(all_loops().size()); }
 
 }  // namespace dynet::ops

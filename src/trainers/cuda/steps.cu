@@ -2,6 +2,7 @@
 // reductions takes all elements as one row, which the threads of one block share.
 
 #include <algorithm>
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 
@@ -118,24 +119,23 @@ void start(const void* prepared, const ext::Stream* in, const ext::Stream* out, 
   }
 }
 
-template <class Rule>
-void find(const ext::UpdateInfo* rule, DeviceStep& found) {
-  if constexpr (!std::is_same_v<Rule, NoCatchUp>) {
-    if (rule == &ext::update_info<Rule>()) {
-      found = start<Rule>;
-    }
-  }
-}
+/// In the order of loops_of_updates().
 template <class... T>
-DeviceStep search(const ext::UpdateInfo* rule, TrainerList<T...> /*list*/) {
-  DeviceStep found = nullptr;
-  (find<typename T::Rule>(rule, found), ...);
-  (find<typename T::CatchUp>(rule, found), ...);
-  return found;
+DeviceStep start_of(std::size_t number, TrainerList<T...> /*list*/) {
+  static constexpr DeviceStep kAll[] = {
+      start<typename T::Rule>...,
+      start<std::conditional_t<std::is_same_v<typename T::CatchUp, NoCatchUp>, typename T::Rule,
+                               typename T::CatchUp>>...};
+  return kAll[number];
 }
 
 }  // namespace
 
-DeviceStep device_step(const ext::UpdateInfo* rule) { return search(rule, AllUpdates{}); }
+DeviceStep device_step(const ext::RuleInfo* rule) {
+  const auto all = loops_of_updates();
+  const auto found = rule == nullptr ? all.end() : std::find(all.begin(), all.end(), rule->loops);
+  return found == all.end() ? nullptr
+                            : start_of(static_cast<std::size_t>(found - all.begin()), AllUpdates{});
+}
 
 }  // namespace dynet::trainers

@@ -40,6 +40,14 @@ inline unsigned blocks_for(std::int64_t count, std::int64_t of_block) {
       std::min<std::int64_t>(most_blocks(), (count + of_block - 1) / of_block));
 }
 
+/// The threads of a block for `count` pieces of work, `of_thread` threads for each: whole warps,
+/// and `most` at most.
+inline unsigned threads_for(std::int64_t count, unsigned most, std::int64_t of_thread = 1) {
+  constexpr std::int64_t kWarp = 32;
+  const std::int64_t warps = (std::max<std::int64_t>(count, 1) * of_thread + kWarp - 1) / kWarp;
+  return static_cast<unsigned>(std::min<std::int64_t>(most, warps * kWarp));
+}
+
 /// Starts a kernel on a CUDA stream (`cudaStream_t`) and returns at once. Throws cuda_exception
 /// with `what` if the start fails.
 template <class... P, class... A>

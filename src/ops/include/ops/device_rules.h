@@ -10,8 +10,9 @@
 namespace dynet::ops {
 
 /// Starts a rule's kernel on a CUDA stream (`cudaStream_t`) and returns at once. Streams of numbers
-/// are the streams of ext::RuleLoop, in float, with addresses of the device. Sums (Stream::kSum)
-/// are added block by block, in no fixed order. Throws cuda_exception if the start fails.
+/// are the streams of ext::RuleLoop, in float, with addresses of the device. A call with a sum
+/// (Stream::kSum) is one block of threads, so that the sum has one order. Throws cuda_exception if
+/// the start fails.
 using DeviceLoop = void (*)(const void* op, const ext::Stream* in, const ext::Stream* out,
                             std::int64_t n, void* cuda_stream);
 struct DeviceLoops {

@@ -4,6 +4,7 @@
 // of AllUpdates. Built with -DDYNET_CUDA=ON only.
 
 #include <cstdint>
+#include <span>
 
 #include "dynet/ext/update.h"
 
@@ -16,6 +17,11 @@ using DeviceStep = void (*)(const void* prepared, const ext::Stream* in, const e
                             std::int64_t n, void* cuda_stream);
 
 /// The kernel of a rule of AllUpdates, catch-up rules included; null for any other.
-[[nodiscard]] DeviceStep device_step(const ext::UpdateInfo* rule);
+[[nodiscard]] DeviceStep device_step(const ext::RuleInfo* rule);
+
+/// The loops of AllUpdates in libdynet, by which rules are known: the rules of all trainers, then
+/// their catch-up rules (the rule itself for a trainer without one). A library that is opened at
+/// run time has its own copies of all that headers define.
+[[nodiscard]] std::span<const ext::RuleLoops* const> loops_of_updates();
 
 }  // namespace dynet::trainers

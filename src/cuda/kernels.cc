@@ -1,0 +1,86 @@
+#include "kernels.h"
+
+#include "dynet/except.h"
+
+#include "calls.h"
+#include "kernels/device_loops.h"
+#include "ops/device_rules.h"
+#include "trainers/device_steps.h"
+
+namespace dynet::cuda {
+
+CudaKernels::CudaKernels(CudaMemory& memory)
+    : memory_(memory), zero_(memory.allocate(sizeof(double), ext::Contents::kZeros)) {
+  if (zero_ == nullptr) {
+    throw out_of_memory("GPU:" + std::to_string(memory.device()) + " has no free memory");
+  }
+}
+
+void* CudaKernels::stream() const {
+  memory_.use();
+  return memory_.stream();
+}
+
+void CudaKernels::run(const ext::RuleInfo& rule, ext::Direction direction, const void* op,
+                      const ext::Stream* in, const ext::Stream* out, std::int64_t n) const {
+  void* const queue = stream();
+  if (const ops::DeviceLoops* const loops = ops::device_loops(&rule)) {
+    (direction == ext::Direction::kForward ? loops->forward : loops->backward)(op, in, out, n,
+                                                                               queue);
+  } else if (const trainers::DeviceStep step = trainers::device_step(&rule)) {
+    step(op, in, out, n, queue);
+  } else {
+    run_rule_on_host(memory_, rule, direction, op, in, out, n);
+  }
+}
+
+void CudaKernels::run_rows(const ext::RowRule& rule, ext::Direction direction,
+                           const ext::RowCall& call) const {
+  void* const queue = stream();
+  if (const ops::DeviceRowLoops* const loops = ops::device_row_loops(&rule)) {
+    run_rows_in_order(direction == ext::Direction::kForward ? loops->forward : loops->backward,
+                      rule, direction, call, queue);
+  } else {
+    run_rows_on_host(memory_, rule, direction, call);
+  }
+}
+
+void CudaKernels::move(const ext::Move& m, const ext::Operand& x, const ext::Operand& y,
+                       ext::Write write) const {
+  kernels::start_move(m, x, y, write, stream());
+}
+void CudaKernels::product(const ext::Operand& a, ext::Transposed ta, const ext::Operand& b,
+                          ext::Transposed tb, const ext::Operand& c, ext::Write write) const {
+  kernels::start_product(a, ta, b, tb, c, write, stream());
+}
+void CudaKernels::scan(unsigned axis, ext::ScanFrom from, const ext::Operand& x,
+                       const ext::Operand& y) const {
+  kernels::start_scan(axis, from, x, y, stream());
+}
+void CudaKernels::select(unsigned axis, ext::Order order, const ext::Operand& x,
+                         const ext::Operand& places) const {
+  kernels::start_select(axis, order, x, places, stream());
+}
+void CudaKernels::invert(const ext::Operand& a, const ext::Operand& inverse,
+                         const ext::Operand& log_det) const {
+  kernels::start_invert(a, inverse, log_det, stream());
+}
+void CudaKernels::chain(const ext::Chain& c, ext::Direction direction) const {
+  run_chain_in_order(c, direction, stream());
+}
+void CudaKernels::random(ext::Distribution kind, double a, double b, const ext::RandomKey& key,
+                         void* out, std::int64_t n) const {
+  kernels::start_random(kind, a, b, key, out, n, stream());
+}
+void CudaKernels::fill(void* out, double value, std::int64_t n) const {
+  kernels::start_fill(out, value, n, stream());
+}
+void CudaKernels::add_scaled(double scale, const void* x, void* y, std::int64_t n,
+                             bool store) const {
+  kernels::start_add_scaled(scale, x, y, n, store, stream());
+}
+void CudaKernels::add_squared_norm(const void* x, std::int64_t n, double* sum) const {
+  kernels::start_squared_norm(x, n, sum, stream());
+}
+
+}  // namespace dynet::cuda

@@ -1,0 +1,41 @@
+#pragma once
+
+// The functions of ext::Kernels on CUDA devices, but for rules (ops/device_rules.h), steps
+// (trainers/device_steps.h) and chains (device_chain.h). Built with -DDYNET_CUDA=ON only.
+//
+// Each function starts kernels on a CUDA stream (`cudaStream_t`) and returns at once; it throws
+// cuda_exception if a start fails. Numbers are floats with addresses of the device. An operand in
+// several blocks is a launch for each piece of memory. Every sum has one order, so that equal calls
+// give equal bits.
+//
+// The kernels are the plainest that are right, and no library's. Example: product() has a thread
+// for each square of four by four results, and reads both factors from memory for each square.
+
+#include <cstdint>
+
+#include "dynet/ext/kernels.h"
+
+namespace dynet::kernels {
+
+void start_move(const ext::Move& m, const ext::Operand& x, const ext::Operand& y, ext::Write write,
+                void* cuda_stream);
+void start_product(const ext::Operand& a, ext::Transposed ta, const ext::Operand& b,
+                   ext::Transposed tb, const ext::Operand& c, ext::Write write, void* cuda_stream);
+void start_scan(unsigned axis, ext::ScanFrom from, const ext::Operand& x, const ext::Operand& y,
+                void* cuda_stream);
+/// Compares each pair of elements of a line.
+void start_select(unsigned axis, ext::Order order, const ext::Operand& x,
+                  const ext::Operand& places, void* cuda_stream);
+/// A warp has a matrix.
+void start_invert(const ext::Operand& a, const ext::Operand& inverse, const ext::Operand& log_det,
+                  void* cuda_stream);
+/// Bernoulli and uniform numbers equal the CPU's bit by bit.
+void start_random(ext::Distribution kind, double a, double b, const ext::RandomKey& key, void* out,
+                  std::int64_t n, void* cuda_stream);
+void start_fill(void* out, double value, std::int64_t n, void* cuda_stream);
+void start_add_scaled(double scale, const void* x, void* y, std::int64_t n, bool store,
+                      void* cuda_stream);
+/// The one kernel that adds in double: *sum is a double.
+void start_squared_norm(const void* x, std::int64_t n, double* sum, void* cuda_stream);
+
+}  // namespace dynet::kernels
