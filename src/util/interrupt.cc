@@ -10,8 +10,6 @@ namespace {
 // Most work takes a tenth of its stated time. Some takes more: a product with a matrix of a
 // thousand columns makes numbers at a hundred nanoseconds each, 25 times as much, and so the clock
 // may come 6 ms late, and the tick of the clock itself 4 ms.
-// thousand columns makes numbers at a hundred nanoseconds each, 25 times as much, and so the clock
-// may come 6 ms late, and the tick of the clock itself 4 ms.
 
 thread_local Check* of_thread = nullptr;
 
