@@ -44,7 +44,7 @@ function(dynet_far_test name program)
 endfunction()
 
 # Tests once more on GPU:0, which runs on the CPU (cuda_on_host): `ctest -R ^gpu/`. Each access of each thread is
-# looked at, so that tests of minutes are missing here; docs/decisions/0032-gpu-device.md has the rest of the list.
+# looked at, so that tests of minutes are missing here; docs/decisions/0036-gpu-device.md has the rest of the list.
 # Not among them, and why: cross_long_sums_test, as sums over rows of 100,000 numbers are less exact than the CPU's
 # (2e-4); tests that compute in a child of the process, where CUDA does not work ("Killed").
 set(DYNET_GPU_TESTS
