@@ -62,7 +62,7 @@ def save(basename: str | os.PathLike[str], objects: Iterable[Any] | Mapping[str,
         records = [_record(x, i, keys) for i, x in enumerate(objects)]
     else:
         records = [_named_record(x, i, names[i], keys) for i, x in enumerate(objects)]
-    text = json.dumps(records if names is None else dict(zip(names, records)))
+    text = json.dumps(records if names is None else dict(zip(names, records)), allow_nan=False)
     if basename.endswith(_SAFETENSORS):
         with SafetensorsSaver(basename) as saver:
             saver.set_metadata(_OBJECTS, text)
