@@ -123,6 +123,8 @@ def _told(x: Any) -> str:
     if isinstance(x, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
         name = getattr(x, "__qualname__", "?")
         return f"the function {name}; give from_spec its name, which finds it"
+    if hasattr(kind, "from_spec") or kind in (_dynet.Parameters, _dynet.LookupParameters):
+        return f"a {kind.__name__}, which save takes as an object of its own, not within another"
     if kind.__name__ in ("defaultdict", "Counter"):
         return f"a {kind.__name__}; make it a dict"
     return f"of type {kind.__module__}.{kind.__qualname__}"
