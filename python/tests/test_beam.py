@@ -262,7 +262,7 @@ def test_wrong_calls_of_the_task_say_what_is_wrong():
 
     with pytest.raises(dy.TypeError, match="beam_search_task: the argument start is missing"):
         dy.beam_search_task(step)
-    with pytest.raises(dy.TypeError, match="no argument widht; .*; did you mean width?"):
+    with pytest.raises(dy.TypeError, match=r"no argument widht; .*; did you mean width\?"):
         dy.beam_search_task(step, None, BEGIN, END, widht=3)
     for wrong, why in [
         ({"width": 1.5}, "width is 1.5, which is not whole"),
