@@ -489,6 +489,47 @@ TEST(Tasks, EmptyTasks) {
   EXPECT_THROW(run_together(cg, std::move(tasks)), errors::UsageError);
 }
 
+Task<> await_shared(const Task<int>& shared, std::vector<int>& results) {
+  results.push_back(co_await shared);
+}
+
+TEST(Tasks, ATaskRunsOnce) {
+  ComputationGraph cg;
+  Task<int> shared = nested(cg, 0);
+  std::vector<int> results;
+  const auto two = [&] {
+    std::vector<Task<>> tasks;
+    tasks.push_back(await_shared(shared, results));
+    tasks.push_back(await_shared(shared, results));
+    return tasks;
+  };
+  const std::string want = "co_await: the task has begun before; want a coroutine";
+  Failures failures;
+  run_together(cg, two(), &failures);  // the second finds a task that waits for a value
+  EXPECT_EQ(text_of(failures.at(0)), "");
+  EXPECT_NE(text_of(failures.at(1)).find(want), std::string::npos);
+  run_together(cg, two(), &failures);  // both find one that is over
+  EXPECT_NE(text_of(failures.at(0)).find(want), std::string::npos);
+  EXPECT_NE(text_of(failures.at(1)).find(want), std::string::npos);
+  EXPECT_EQ(results, std::vector<int>{1 + 2 + 3 + 1});
+  std::vector<Task<int>> again;
+  again.push_back(std::move(shared));
+  EXPECT_THROW(run_together(cg, std::move(again)), errors::UsageError);
+
+  int alive = 0;
+  int ended = 0;
+  shared = failing(cg, 1, alive, ended);
+  run_together(cg, two(), &failures);
+  EXPECT_EQ(text_of(failures.at(0)), "at 1");
+  run_together(cg, two(), &failures);  // without a result to give
+  EXPECT_NE(text_of(failures.at(0)).find(want), std::string::npos);
+  EXPECT_EQ(alive, 0);
+
+  shared = Task<int>();
+  run_together(cg, two(), &failures);
+  EXPECT_NE(text_of(failures.at(0)).find("co_await: the task is empty"), std::string::npos);
+}
+
 TEST(Tasks, AGraphThatIsGone) {
   std::optional<ComputationGraph> cg(std::in_place);
   Failures failures;

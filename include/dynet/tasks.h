@@ -78,7 +78,10 @@ namespace detail {
 using Turn = std::function<bool(std::vector<Expression>& asked, std::exception_ptr failure)>;
 void run_turns(ComputationGraph& cg, const std::vector<Turn>& turns,
                std::vector<std::exception_ptr>* failures);
-[[noreturn]] void fail_empty_task(std::size_t task);
+/// The place of a task in refuse_task: no number of run_together.
+inline constexpr std::size_t kAwaitedTask = static_cast<std::size_t>(-1);
+/// UsageError for a task without a coroutine or function, or one that has begun before.
+[[noreturn]] void refuse_task(std::size_t task, bool is_empty);
 
 /// Guards a graph while tasks take turns in it: the graph refuses to be emptied. Scopes nest.
 class TurnGuard {
@@ -136,7 +139,18 @@ class TaskPromise {
   std::coroutine_handle<> outer;  ///< the task that awaits this one, or null
   TaskFlow* flow = nullptr;       ///< set before the first turn
   std::exception_ptr error;
+  bool has_begun = false;
 };
+
+/// A task is about to begin. UsageError if the task is empty or has begun before: its next turn
+/// belongs to the program that began it, and its result is given once.
+template <class Promise>
+void begin_task(std::coroutine_handle<Promise> task, std::size_t number) {
+  if (!task || task.promise().has_begun) {
+    refuse_task(number, !task);
+  }
+  task.promise().has_begun = true;
+}
 
 template <class T>
 class TaskPromiseOf : public TaskPromise {
@@ -214,7 +228,8 @@ struct ValuesQuestion : Question {
 }  // namespace detail
 
 /// A task as a coroutine with the result T. It begins to run in run_together, or when another task
-/// awaits it: `const T result = co_await task;`, which gives its result or throws its exception.
+/// awaits it: `const T result = co_await task;`, which gives its result or throws its exception. A
+/// task runs once: UsageError if it is awaited or run again.
 /// Owns the coroutine, which ends with it: local objects of an unfinished task are destroyed.
 /// A parameter of the coroutine is best passed by value: a reference has to live as long as the
 /// task does.
@@ -243,7 +258,7 @@ class [[nodiscard]] Task {
   class Awaited {
    public:
     explicit Awaited(std::coroutine_handle<promise_type> task) : task_(task) {}
-    [[nodiscard]] bool await_ready() const noexcept { return task_.done(); }
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <class Promise>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> outer) {
       task_.promise().outer = outer;
@@ -256,9 +271,7 @@ class [[nodiscard]] Task {
     std::coroutine_handle<promise_type> task_;
   };
   Awaited operator co_await() const {
-    if (is_empty()) {
-      detail::fail_empty_task(0);
-    }
+    detail::begin_task(task_, detail::kAwaitedTask);
     return Awaited(task_);
   }
 
@@ -286,10 +299,8 @@ void run_coroutines(ComputationGraph& cg, const std::vector<Task<T>>& tasks,
   std::vector<TaskFlow> flows(tasks.size());
   std::vector<Turn> turns;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (tasks[i].is_empty()) {
-      fail_empty_task(i);
-    }
     const auto task = tasks[i].handle();
+    begin_task(task, i);
     task.promise().flow = &flows[i];
     flows[i].innermost = task;
     turns.emplace_back(

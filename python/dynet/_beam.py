@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from _dynet import Expression, Hypothesis, _Beam, evaluating
 
+from ._told import told
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from ._told import Whole
 
 
+@told
 def beam_search_task(
     step: Callable[[Any, int], tuple[Any, Expression]],
     start: Any,

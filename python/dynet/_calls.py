@@ -107,6 +107,7 @@ _CALLED_FOR = {
     "_add_inputs_both": "BiRNNBuilder.add_inputs",
     "_back_of_both": "BiRNNBuilder.back",
     "_transduce_both": "BiRNNBuilder.transduce",
+    **dict.fromkeys(("_Beam.__init__", "_Beam.step"), "beam_search_task"),
 }
 
 
@@ -204,6 +205,7 @@ _PLURALS = {
     "str": "texts",
     "Expression": "expressions",
     "Example": "examples",
+    "Generator": "generators",
     "Any": "values",
 }
 
@@ -232,9 +234,8 @@ def _words(promise: ast.expr) -> str:
             elif name == "Literal":
                 parts += map(ast.unparse, _members(one))
             elif isinstance(inner, ast.Subscript):
-                parts.append(
-                    "a list of lists of " + _PLURALS.get(_last_name(_entry(inner)), "values")
-                )
+                lists = "lists of " + _PLURALS.get(_last_name(_entry(inner)), "values")
+                parts.append("a list of " + _PLURALS.get(_last_name(inner.value), lists))
             else:
                 kind = "tuple" if name == "tuple" else "list"
                 parts.append(f"a {kind} of " + " or ".join(map(_plural, _alternatives(inner))))
@@ -494,10 +495,8 @@ def _fits_none(parameter: _Parameter) -> bool:
     """Whether the promise includes None. (An argument of any type may take None, or not.)"""
     if parameter.promise is None or parameter.default is None:
         return True
-    return any(
-        isinstance(one, ast.Constant) and one.value is None
-        for one in _alternatives(parameter.promise)
-    )
+    alternatives = _alternatives(parameter.promise)
+    return any(isinstance(one, ast.Constant) and one.value is None for one in alternatives)
 
 
 def _try_form(

@@ -53,16 +53,17 @@ def save(basename: str | os.PathLike[str], objects: Iterable[Any] | Mapping[str,
     module's own functions, such as `dynet.tanh`. TypeError, with the place, for other values.
     """
     import json  # here, because most programs do not save with it
+    from collections.abc import Mapping
 
     basename = os.fspath(basename)
-    names = _names(objects) if isinstance(objects, dict) else None
-    objects = list(objects.values() if isinstance(objects, dict) else objects)
+    names = _names(objects) if isinstance(objects, Mapping) else None
+    objects = list(objects.values() if isinstance(objects, Mapping) else objects)
     keys = _Keys()
     if names is None:
         records = [_record(x, i, keys) for i, x in enumerate(objects)]
     else:
         records = [_named_record(x, i, names[i], keys) for i, x in enumerate(objects)]
-    text = json.dumps(records if names is None else dict(zip(names, records)))
+    text = json.dumps(records if names is None else dict(zip(names, records)), allow_nan=False)
     if basename.endswith(_SAFETENSORS):
         with SafetensorsSaver(basename) as saver:
             saver.set_metadata(_OBJECTS, text)
@@ -178,7 +179,7 @@ class _Keys:
 _MEMBERS = ("spec", "from_spec", "param_collection")
 
 
-def _names(objects: dict[Any, Any]) -> list[str]:
+def _names(objects: Mapping[Any, Any]) -> list[str]:
     for name in objects:
         if type(name) is not str or not name:
             raise _dynet.TypeError(

@@ -6,6 +6,7 @@ itself, and their objects (a member of an enumeration, a named tuple, an object 
 are made without their code.
 
 A value that JSON lacks is a dict with one member, which names the kind: ``{"tuple": [1, 2]}``.
+Infinity and NaN are such values, ``{"float": "-inf"}``: C++ reads strict JSON.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PLAIN = (type(None), bool, int, float, str)
+_NO_JSON = ("inf", "-inf", "nan")  # floats
 #: Types that hash quickly, and with few values of the same hash.
 _QUICK_KEYS = (type(None), bool, float, str, bytes)
 #: The most keys of other types, such as tuples: a hostile file may give all of them one hash.
@@ -68,6 +70,8 @@ def class_name(cls: type, owner: str) -> str:
 
 def _encoded(x: Any) -> Any:
     kind = type(x)
+    if kind is float and repr(x) in _NO_JSON:
+        return {"float": repr(x)}
     if kind in _PLAIN:
         return x
     if kind in _CODES:
@@ -119,6 +123,8 @@ def _told(x: Any) -> str:
     if isinstance(x, (types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
         name = getattr(x, "__qualname__", "?")
         return f"the function {name}; give from_spec its name, which finds it"
+    if hasattr(kind, "from_spec") or kind in (_dynet.Parameters, _dynet.LookupParameters):
+        return f"a {kind.__name__}, which save takes as an object of its own, not within another"
     if kind.__name__ in ("defaultdict", "Counter"):
         return f"a {kind.__name__}; make it a dict"
     return f"of type {kind.__module__}.{kind.__qualname__}"
@@ -370,6 +376,12 @@ def _words(state: list[Any]) -> Any:
     return words
 
 
+def _float(text: Any) -> float:
+    if text not in _NO_JSON:
+        raise TypeError("a spec has a 'float' that is neither infinite nor NaN")
+    return float(text)
+
+
 def _codes() -> dict[Any, tuple[str, Callable[[Any], Any], Callable[[Any, Source], Any]]]:
     """For each type its name in the file, its JSON, and the function that makes the value again."""
     from collections import OrderedDict
@@ -382,7 +394,11 @@ def _codes() -> dict[Any, tuple[str, Callable[[Any], Any], Callable[[Any, Source
         OrderedDict: ("ordered", _pairs, lambda v, meta: OrderedDict(_decoded_items(v, meta))),
         bytes: ("bytes", _text, lambda v, meta: _bytes(v)),
         bytearray: ("bytearray", _text, lambda v, meta: bytearray(_bytes(v))),
-        complex: ("complex", lambda x: [x.real, x.imag], lambda v, meta: complex(*v)),
+        complex: (
+            "complex",
+            lambda x: _list([x.real, x.imag]),
+            lambda v, meta: complex(*[decoded(x, meta) for x in v]),
+        ),
         _dynet.Dict: (
             "Dict",
             lambda x: [x.get_words(), x.is_frozen(), x.get_unk_id()],
@@ -397,6 +413,7 @@ _DECODE: dict[str, Callable[[Any, Source], Any]] = {
     **{name: decode for name, _, decode in _CODES.values()},
     "dict": lambda v, meta: {k: decoded(x, meta) for k, x in v.items()},
     "items": lambda v, meta: dict(_decoded_items(v, meta)),
+    "float": lambda v, meta: _float(v),
     "class": lambda v, meta: _operation(v) or class_of(v, meta),
     "member": _member,
     "object": _plain_object,

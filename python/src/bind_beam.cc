@@ -132,17 +132,20 @@ std::vector<Hypothesis> search(const nb::callable& step, const nb::object& start
 void bind_beam_of_task(nb::module_& m) {
   using detail::Beam;
   nb::class_<Beam>(m, "_Beam", "The hypotheses of a search, without states.")
-      .def("__init__",
-           [](Beam* place, nb::handle end, unsigned width, unsigned max_length, unsigned n_best,
-              const std::optional<LengthNorm>& length_norm, double prune) {
-             BeamOptions options;
-             options.width = width;
-             options.max_length = max_length;
-             options.n_best = n_best;
-             options.length_norm = length_norm.value_or(LengthNorm());
-             options.prune = prune;
-             new (place) Beam(read_index(end), options);
-           })
+      .def(
+          "__init__",
+          [](Beam* place, nb::handle end, unsigned width, unsigned max_length, unsigned n_best,
+             const std::optional<LengthNorm>& length_norm, double prune) {
+            BeamOptions options;
+            options.width = width;
+            options.max_length = max_length;
+            options.n_best = n_best;
+            options.length_norm = length_norm.value_or(LengthNorm());
+            options.prune = prune;
+            new (place) Beam(read_index(end), options);
+          },
+          nb::arg("end"), nb::arg("width"), nb::arg("max_length"), nb::arg("n_best"),
+          nb::arg("length_norm").none(), nb::arg("prune"))
       .def("is_open", &Beam::is_open, "Whether there is a step to do.")
       .def(
           "words",

@@ -254,3 +254,22 @@ def test_searches_of_many_sentences_together():
     )
     assert [type(e) for e in results] == [dy.IndexError, dy.ValueError, dy.TypeError]
     assert "beam_search: step gave 3" in str(results[2])
+
+
+def test_wrong_calls_of_the_task_say_what_is_wrong():
+    def step(state, word):
+        return state, dy.inputVector([-1.0, -2.0])
+
+    with pytest.raises(dy.TypeError, match="beam_search_task: the argument start is missing"):
+        dy.beam_search_task(step)
+    with pytest.raises(dy.TypeError, match=r"no argument widht; .*; did you mean width\?"):
+        dy.beam_search_task(step, None, BEGIN, END, widht=3)
+    for wrong, why in [
+        ({"width": 1.5}, "width is 1.5, which is not whole"),
+        ({"end": -1}, "end is -1; want a whole number from 0"),
+        ({"prune": "a"}, "prune is 'a', of type str; want a number"),
+        ({"length_norm": 3}, "length_norm is 3, of type int; want "),
+    ]:
+        task = dy.beam_search_task(**{"step": step, "start": None, "first": 1, "end": 0, **wrong})
+        with pytest.raises(dy.Error, match=f"beam_search_task: {why}"):
+            dy.run_together([task])

@@ -5,7 +5,9 @@ The program `loaded_model` (loaded_model.cc) is built with the tests, beside the
 
 from __future__ import annotations
 
+import collections
 import subprocess
+import types
 from pathlib import Path
 
 import _dynet
@@ -253,4 +255,16 @@ def test_refusals(tmp_path):
         dy.save(file, {"x": {"f": len}})
     with pytest.raises(dy.TypeError, match="object 0 is a float without spec"):
         dy.save(file, [0.5])
+    m = dy.ParameterCollection()
+    for x in (m.add_parameters(2), dy.GRUBuilder(1, 2, 3, m)):
+        own = rf"save: value\[1\] of object 'xs' is a {type(x).__name__}, which save takes as an"
+        with pytest.raises(dy.TypeError, match=own):
+            dy.save(file, {"xs": [0, x]})
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", [types.MappingProxyType, collections.UserDict])
+def test_any_mapping_has_names(tmp_path, kind):
+    file = str(tmp_path / "model.safetensors")
+    dy.save(file, kind({"rate": 0.5, "tags": ["N"]}))
+    assert dy.load(file, dy.ParameterCollection()) == {"rate": 0.5, "tags": ["N"]}

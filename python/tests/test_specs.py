@@ -98,6 +98,8 @@ TAKEN = [
     b"\x00\xff",
     bytearray(b"xy"),
     1 - 2j,
+    complex(float("-inf"), float("inf")),
+    {float("-inf"): [float("inf")]},
     range(1, 9, 3),
     np.int64(3),
     np.float32(0.1),
@@ -124,6 +126,18 @@ TAKEN = [
 def test_what_comes_back(tmp_path, spec, name):
     back = saved_and_loaded(tmp_path / name, spec)
     assert same(back, spec), back
+
+
+def test_numbers_that_json_lacks(tmp_path):
+    spec = [float("inf"), float("-inf"), float("nan"), complex(0, float("inf")), {float("inf")}]
+    dy.save(tmp_path / "model", {"best": spec})
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is no JSON")
+
+    # C++ refuses the whole file otherwise
+    json.loads((tmp_path / "model.meta").read_text(), parse_constant=refuse)
+    assert repr(dy.load(tmp_path / "model", dy.ParameterCollection())["best"]) == repr(spec)
 
 
 REFUSED = [
@@ -174,7 +188,8 @@ def test_a_spec_that_has_itself(tmp_path):
     {"named": ["test_specs:Pair", 1]}, {"named": ["os:terminal_size", 1, 2, 3]}, {"named": []},
     {"number": ["O8", ""]}, {"number": ["<f4", "AAA="]}, {"array": ["<f4", [1 << 40], "AAAA"]},
     {"array": ["<f4", [2, 2], "AAAAAA=="]}, {"array": ["O", [1], ""]}, {"array": [3, 3, 3]},
-    {"complex": ["1", 2]}, {"range": [1, 2, 3, 4]}, {"tuple": [{"list": 3}]},
+    {"complex": ["1", 2]}, {"float": "1.5"}, {"float": 2}, {"float": ["inf"]},
+    {"range": [1, 2, 3, 4]}, {"tuple": [{"list": 3}]},
 ])  # fmt: skip
 def test_damaged_specs(tmp_path, spec):
     path = tmp_path / "model"

@@ -354,7 +354,8 @@ def test_values_of_inference_stay():
 
 @pytest.mark.parametrize("tasks", [[iter([])], [3], 3, [lambda: None]])
 def test_no_generators(tasks):
-    with pytest.raises(TypeError, match=r"run_together: (task 0 is|tasks is)"):
+    want = "(task 0 is .*; want a generator|tasks is 3, .*; want a list of generators)"
+    with pytest.raises(TypeError, match=f"run_together: {want}"):
         dy.run_together(tasks)
 
 

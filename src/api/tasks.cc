@@ -79,9 +79,11 @@ std::string TurnGuard::misuse() const {
                                "it before the question, or one around all tasks";
 }
 
-void fail_empty_task(std::size_t task) {
-  throw errors::UsageError("run_together: task " + std::to_string(task) +
-                           " is empty; want a coroutine or a function that has not run yet");
+void refuse_task(std::size_t task, bool is_empty) {
+  throw errors::UsageError(
+      (task == kAwaitedTask ? "co_await: the task" : "run_together: task " + std::to_string(task)) +
+      (is_empty ? " is empty" : " has begun before") +
+      "; want a coroutine or a function that has not run yet");
 }
 
 namespace {
@@ -252,7 +254,7 @@ void run_together(ComputationGraph& cg, const std::vector<TaskStep>& tasks,
   std::vector<detail::Turn> turns;
   for (std::size_t task = 0; task < tasks.size(); ++task) {
     if (!tasks[task]) {
-      detail::fail_empty_task(task);
+      detail::refuse_task(task, true);
     }
     turns.emplace_back(
         [&step = tasks[task]](std::vector<Expression>& asked, const std::exception_ptr& failure) {

@@ -28,6 +28,12 @@ namespace {
 constexpr const char* kObjects = "objects";  // the key of the metadata
 constexpr std::size_t kMostNames = 10;       // in an error
 
+/// "a GRUBuilder", "an RNNBuilder".
+std::string with_article(const std::string& name) {
+  const bool is_an = name.rfind("RNN", 0) == 0 || std::string("AEIOU").find(name[0]) < 5;
+  return (is_an ? "an " : "a ") + name;
+}
+
 std::string place_of(const std::string& file, const std::string& name) {
   return "'" + file + "': '" + io::shown(name) + "'";
 }
@@ -47,7 +53,7 @@ struct LoadedModel::Entries {
     /// "a GRUBuilder".
     [[nodiscard]] std::string told() const {
       if (builder) {
-        return "a " + builder->name;
+        return with_article(builder->name);
       }
       if (parameter || table) {
         return parameter ? "a parameter" : "a lookup parameter";
@@ -113,7 +119,7 @@ void set_all(const Built& builder, const Value& settings, const std::string& pla
     const std::string& method = call.at(1).text();
     if (!builder.set(call.size(0), method, Arguments(call.at(2)))) {
       throw errors::IoError(place + " has the setting '" + io::shown(method) +
-                            "', which only Python knows of a " + builder.name);
+                            "', which only Python knows of " + with_article(builder.name));
     }
   }
 }
@@ -254,7 +260,7 @@ void* LoadedModel::find_builder(const std::string& name, std::type_index type) c
       }
     }
   }
-  entries_->refuse(name, entry, "a " + models::name_of(type));
+  entries_->refuse(name, entry, with_article(models::name_of(type)));
 }
 
 Parameter LoadedModel::parameter(const std::string& name) const {

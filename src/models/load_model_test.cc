@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 #include <random>
 
 #include "dynet/birnn.h"
@@ -105,11 +106,13 @@ TEST_F(LoadModelTest, ParametersAndTables) {
   const LookupParameter e = model_.add_lookup_parameters(4, {2}, "E");
   write(R"({"w": {"kind": "Parameters", "key": "/W"},
             "e": {"kind": "LookupParameters", "key": "/E"}})");
-  const LoadedModel loaded = load_model(file_);
+  LoadedModel loaded = load_model(file_);
   EXPECT_EQ(as_vector(*loaded.parameter("w").values()), as_vector(*w.values()));
   EXPECT_EQ(as_vector(loaded.lookup_parameter("e").values()->at(3)), as_vector(e.values()->at(3)));
   EXPECT_EQ(error_of([&] { (void)loaded.parameter("e"); }),
             "'" + file_ + "': 'e' is a lookup parameter; want a parameter");
+  EXPECT_EQ(error_of([&] { (void)loaded.builder<RNNBuilder>("w"); }),
+            "'" + file_ + "': 'w' is a parameter; want an RNNBuilder");
   EXPECT_EQ(error_of([&] { (void)loaded.parameter("v"); }),
             "'" + file_ + "' has no 'v'; want one of 'e', 'w'");
   EXPECT_TRUE(loaded.contains("w"));
@@ -152,8 +155,23 @@ TEST_F(LoadModelTest, PlainData) {
   EXPECT_EQ(error_of([&] { (void)m.value<std::vector<std::string>>("ns"); }),
             at + "'ns'[0] is 1; want a text");
   EXPECT_EQ(error_of([&] { (void)m.dict("counts"); }),
-            at + "'counts' is a value of the kind 'dict'; want a vocabulary: a "
-                 "dy.text.Vocabulary, a dy.Dict, or a dict of words and the ids 0, 1, 2, ...");
+            at + "'counts' is a dict; want a vocabulary: a dy.text.Vocabulary, a dy.Dict, or a "
+                 "dict of words and the ids 0, 1, 2, ...");
+}
+
+TEST_F(LoadModelTest, NumbersThatJsonLacks) {
+  write(R"({"best": {"value": {"float": "-inf"}}, "most": {"value": {"float": "inf"}},
+            "xs": {"value": {"list": [1, {"float": "nan"}, {"number": ["<f4", "AACAPw=="]}]}},
+            "x": {"value": {"float": "1e999"}}})");
+  const LoadedModel m = load_model(file_);
+  EXPECT_EQ(m.value<double>("best"), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(m.value<double>("most"), std::numeric_limits<double>::infinity());
+  const std::string at = "'" + file_ + "': ";
+  EXPECT_EQ(error_of([&] { (void)m.value<std::int64_t>("best"); }),
+            at + "'best' is -inf; want a whole number of 64 bits");
+  EXPECT_EQ(error_of([&] { (void)m.value<std::vector<double>>("xs"); }),  // behind NaN
+            at + "'xs'[2] is a number of NumPy's, not of Python's; want a number");
+  EXPECT_EQ(error_of([&] { (void)m.value<double>("x"); }), at + "'x' is 1e999; want a number");
 }
 
 TEST_F(LoadModelTest, RefusalsNameFileEntryAndClass) {

@@ -1,5 +1,6 @@
 #include "models/value.h"
 
+#include <array>
 #include <limits>
 #include <string_view>
 
@@ -17,6 +18,23 @@ namespace {
 
 constexpr const char* kVocabulary = "dynet.text._vocabulary:Vocabulary";
 constexpr std::size_t kMostShown = 60;
+
+/// Kinds of Python's values, as errors call them.
+constexpr std::array<std::pair<const char*, const char*>, 8> kToldKinds = {
+    {{"tuple", "a tuple"},
+     {"list", "a list"},
+     {"dict", "a dict"},
+     {"items", "a dict whose keys are no texts"},
+     {"Dict", "a dy.Dict"},
+     {"bytes", "bytes"},
+     {"number", "a number of NumPy's, not of Python's"},
+     {"array", "an array of NumPy's"}}};
+
+/// The floats that JSON lacks.
+constexpr std::array<std::pair<const char*, double>, 3> kNoJson = {
+    {{"inf", std::numeric_limits<double>::infinity()},
+     {"-inf", -std::numeric_limits<double>::infinity()},
+     {"nan", std::numeric_limits<double>::quiet_NaN()}}};
 
 /// The kind of a value that JSON lacks, or empty.
 std::string kind_of(const json& code) {
@@ -74,6 +92,14 @@ std::string Value::told() const {
   if (kind == "class" && code_->begin()->is_string()) {
     return "'" + io::shown(code_->begin()->get_ref<const std::string&>(), kMostShown) + "'";
   }
+  if (kind == "float" && code_->begin()->is_string()) {
+    return io::shown(code_->begin()->get_ref<const std::string&>(), kMostShown);
+  }
+  for (const auto& [name, told] : kToldKinds) {
+    if (kind == name) {
+      return told;
+    }
+  }
   return kind.empty() ? "no value of Python's" : "a value of the kind '" + io::shown(kind) + "'";
 }
 
@@ -109,6 +135,13 @@ unsigned Value::size() const {
 }
 
 double Value::number() const {
+  if (const json* const text = of_kind("float")) {
+    for (const auto& [name, number] : kNoJson) {
+      if (*text == name) {
+        return number;
+      }
+    }
+  }
   if (!code_->is_number()) {
     fail("a number");
   }
