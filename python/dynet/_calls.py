@@ -39,7 +39,7 @@ class _Parameter(NamedTuple):
 class _Problem(Exception):
     """An argument that does not fit. `at`: the number of fitting arguments before it."""
 
-    def __init__(self, text: str, error: type[Exception] | None = None, at: int = 0):
+    def __init__(self, text: str, error: type[Exception] | None = None, at: float = 0):
         super().__init__(text)
         self.error = error or _dynet.TypeError
         self.at = at
@@ -192,6 +192,7 @@ _WORDS = {
     "Mapping": "a dict",
     "slice": "a slice",
     "Expression": "an expression",
+    "ArrayLike": "an array of numbers",
     "PathLike": "a path",
     "Callable": "a function",
     "object": "a value",
@@ -394,8 +395,12 @@ def _given(parameters: list[_Parameter], args: list[Any], named: dict[str, Any])
     if len(args) > len(by_position) and not any(p.rest and p.by_position for p in parameters):
         own = sum(p.name in _OWN for p in by_position)
         most, count = len(by_position) - own, len(args) - own
-        wanted = f"it takes {most}: {_names(parameters)}" if most else "it takes none"
-        raise _Problem(f"{count} argument{'' if count == 1 else 's'} given; {wanted}")
+        wanted = f"it takes {most}: {_names(by_position)}" if most else "it takes none"
+        named_only = _names([p for p in parameters if not p.by_position])
+        wanted += f", and by name {named_only}" if named_only != "none" else ""
+        # Of the forms of a function the one that takes the most arguments is nearest.
+        nearness = -0.5 + most / 1000
+        raise _Problem(f"{count} argument{'' if count == 1 else 's'} given; {wanted}", at=nearness)
     given.update(zip((p.name for p in by_position), args))
     known = {p.name for p in parameters if p.by_name and not p.rest}
     for name, value in named.items():
@@ -411,7 +416,9 @@ def _given(parameters: list[_Parameter], args: list[Any], named: dict[str, Any])
     ]
     if missing:
         words = _words(missing[0].promise) if missing[0].promise is not None else "a value"
-        raise _Problem(f"the argument {missing[0].name} is missing; want {words}", at=len(given))
+        fitting = [_is_right(p, given[p.name]) for p in parameters if p.name in given]
+        at = fitting.index(False) if False in fitting else len(given)
+        raise _Problem(f"the argument {missing[0].name} is missing; want {words}", at=at)
     return given
 
 
@@ -424,6 +431,15 @@ def _misfit_problem(given: dict[str, Any], parameters: list[_Parameter], misfit:
     same.sort(key=lambda p: _fits(p.promise, argument))
     if same:
         name, promise = same[0].name, same[0].promise
+    else:  # a value of a dict, such as the options of dynet_config
+        keys = (
+            f"{owner}[{key!r}]"
+            for owner, held in given.items()
+            if isinstance(held, dict)
+            for key in held
+            if held[key] is argument
+        )
+        name = next(keys, name)
     name += "".join(f"[{place}]" for place in places)
     try:
         for place in places:
@@ -498,6 +514,10 @@ def _fits_none(parameter: _Parameter) -> bool:
         isinstance(one, ast.Constant) and one.value is None
         for one in _alternatives(parameter.promise)
     )
+
+
+def _is_right(parameter: _Parameter, value: Any) -> bool:
+    return _fits(parameter.promise, value) and (value is not None or _fits_none(parameter))
 
 
 def _try_form(
