@@ -109,6 +109,17 @@ WRONG: list[Row] = [
     (lambda w: dy.softmax(w.x, d=-2), ValueError, ("softmax: dimension -2 of {3}, which has 1",)),
     (lambda w: dy.reshape(w.x, (-1, 2)), ValueError, ("reshape", "{3}", "2")),
     (lambda w: dy.reshape(w.x, (-1, -1)), TypeError, ("reshape: d is (-1, -1)", "one -1 at most")),
+    # lists of numbers, or lists of such lists: the entry that was meant
+    (lambda w: dy.tree_score(w.X, [0, -1]), ValueError, ("tree_score: heads[1] is -1; want a whole number from 0",)),
+    (lambda w: dy.tree_score(w.X, [-1, 0]), ValueError, ("tree_score: heads[0] is -1; want a whole number from 0",)),
+    (lambda w: dy.tree_score(w.X, [0, None]), TypeError, ("tree_score: heads[1] is None; want a whole number",)),
+    (lambda w: dy.tree_score(w.X, iter([0, None])), TypeError, ("tree_score: heads[1] ", "want a whole number")),
+    (lambda w: dy.tree_score(w.X, [[0, 1], [0, -1]]), ValueError, ("tree_score: heads[1][1] is -1; want a whole number from 0",)),
+    (lambda w: dy.tree_score(w.X, [[0, 1], 2]), TypeError, ("tree_score: heads[1] is 2, of type int; want a list of numbers",)),
+    (lambda w: dy.spans_score(w.X, [(0, 0, -1)]), ValueError, ("spans_score: spans[0][2] is -1; want a whole number from 0",)),
+    (lambda w: dy.spans_score(w.X, [[(0, 0, 1)], [(0, -1, 1)]]), ValueError, ("spans_score: spans[1][0][1] is -1; want a whole number from 0",)),
+    (lambda w: w.crf.neg_log_likelihood(w.X, [0, -1]), ValueError, ("CRFBuilder.neg_log_likelihood: tags[1] is -1; want a whole number from 0",)),
+    (lambda w: dy.SemiCRFBuilder(2, 2, w.m).neg_log_likelihood(w.X, [(0, 0, 1), (0, 1.5, 2)]), TypeError, ("SemiCRFBuilder.neg_log_likelihood: segments[1][1] is 1.5, which is not whole",)),
     # empty lists
     (lambda w: w.E.batch([]), ValueError, ("LookupParameters.batch: the list of indices is empty",)),
     (lambda w: dy.concatenate([]), AssertionError, ("concatenate: the list of expressions is empty; want at least one",)),
