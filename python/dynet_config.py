@@ -33,14 +33,16 @@ def set(
     precision: str = "highest",
     mem_cap: int = 0,
 ) -> None:
-    """Sets options. A second call replaces the first. ``docs/options.md`` explains each option; on
-    the command line its name begins with ``--dynet-``.
+    """Sets options. A second call replaces the first, but for the wish of `set_gpu`, which stays.
+    ``docs/options.md`` explains each option; on the command line its name begins with ``--dynet-``.
 
     ``shared_parameters=1`` makes parameters that worker processes share (``dynet.WorkerPool``).
     ``requested_gpus=2`` asks for the two GPUs with the most free memory, ``gpu_mask=[0, 1]`` for
     GPU:1, and ``devices="GPU:1"`` too. Without a library of GPUs the first two are a warning, and
     the program runs on the CPU; the last is an error.
     """
+    if gpu() and not requested_gpus and gpu_mask is None and devices == "CPU":
+        requested_gpus = 1
     config = {
         "mem": mem,
         "seed": random_seed,
@@ -69,7 +71,7 @@ def set_gpu(flag: bool = True) -> None:
 
 
 def gpu() -> bool:
-    """Whether a GPU was asked for."""
+    """Whether `set_gpu` asked for a GPU."""
     return bool(builtins.__dict__.get(_GPU, False))
 
 

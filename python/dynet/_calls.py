@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 
 import dynet as _dynet
 
+from ._renamed import renamed as renamed
+
 _MISSING = object()
 _OWN = ("self", "cls")  # the argument that the user does not write
 #: (value; the value itself, or the list made of it; places in the list; the wanted kind;
@@ -39,7 +41,7 @@ class _Parameter(NamedTuple):
 class _Problem(Exception):
     """An argument that does not fit. `at`: the number of fitting arguments before it."""
 
-    def __init__(self, text: str, error: type[Exception] | None = None, at: int = 0):
+    def __init__(self, text: str, error: type[Exception] | None = None, at: float = 0):
         super().__init__(text)
         self.error = error or _dynet.TypeError
         self.at = at
@@ -141,46 +143,6 @@ def _property_of(function: Any) -> str:
     return "a property"
 
 
-#: Functions whose operation has another name in C++: that name, and the names of arguments, there
-#: and here.
-_OPERATIONS: dict[str, tuple[str, dict[str, str]]] = {
-    "esum": ("sum", {}),
-    "average": ("sum", {}),
-    "log_softmax": ("restricted_log_softmax", {"restriction": "restrict"}),
-    "pick": ("pick", {"v": "index"}),
-    "pick_batch": ("pick", {"v": "indices"}),
-    "select_rows": ("select_rows", {"rows": "rs"}),
-    "select_cols": ("select_cols", {"cols": "cs"}),
-}
-
-
-#: Advice in errors, in C++ and in Python.
-_ADVICE = {
-    "call invalidate() and ask for values outside the scope": (
-        "ask for value(recalculate=True) outside the scope"
-    ),
-}
-
-
-def renamed(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of an error of the library, with Python's name of the operation and with
-    advice."""
-    name = str(function.__name__)
-    text = args[0] if len(args) == 1 else None
-    if not isinstance(text, str):
-        return args
-    for there, here in _ADVICE.items():
-        text = text.replace(there, here)
-    own, names = _OPERATIONS.get(name, ("", {}))
-    if own and re.match(rf"{own}\b[(:]", text):
-        text = name + text[len(own) :]
-        for old, new in names.items():
-            text = re.sub(rf"\b{old}(?= is | in |$)|(?<=position in ){old}\b", new, text, count=1)
-    elif name.startswith("vanilla_lstm_gates") and text.startswith("affine_transform("):
-        text = f"{name}: its product is {text}"
-    return (text,)
-
-
 # ---- words --------------------------------------------------------------------------------------
 
 _WORDS = {
@@ -193,6 +155,7 @@ _WORDS = {
     "Mapping": "a dict",
     "slice": "a slice",
     "Expression": "an expression",
+    "ArrayLike": "an array of numbers",
     "PathLike": "a path",
     "Callable": "a function",
     "object": "a value",
@@ -395,8 +358,12 @@ def _given(parameters: list[_Parameter], args: list[Any], named: dict[str, Any])
     if len(args) > len(by_position) and not any(p.rest and p.by_position for p in parameters):
         own = sum(p.name in _OWN for p in by_position)
         most, count = len(by_position) - own, len(args) - own
-        wanted = f"it takes {most}: {_names(parameters)}" if most else "it takes none"
-        raise _Problem(f"{count} argument{'' if count == 1 else 's'} given; {wanted}")
+        wanted = f"it takes {most}: {_names(by_position)}" if most else "it takes none"
+        named_only = _names([p for p in parameters if not p.by_position])
+        wanted += f", and by name {named_only}" if named_only != "none" else ""
+        # Of the forms of a function the one that takes the most arguments is nearest.
+        nearness = -0.5 + most / 1000
+        raise _Problem(f"{count} argument{'' if count == 1 else 's'} given; {wanted}", at=nearness)
     given.update(zip((p.name for p in by_position), args))
     known = {p.name for p in parameters if p.by_name and not p.rest}
     for name, value in named.items():
@@ -412,7 +379,9 @@ def _given(parameters: list[_Parameter], args: list[Any], named: dict[str, Any])
     ]
     if missing:
         words = _words(missing[0].promise) if missing[0].promise is not None else "a value"
-        raise _Problem(f"the argument {missing[0].name} is missing; want {words}", at=len(given))
+        fitting = [_is_right(p, given[p.name]) for p in parameters if p.name in given]
+        at = fitting.index(False) if False in fitting else len(given)
+        raise _Problem(f"the argument {missing[0].name} is missing; want {words}", at=at)
     return given
 
 
@@ -425,6 +394,15 @@ def _misfit_problem(given: dict[str, Any], parameters: list[_Parameter], misfit:
     same.sort(key=lambda p: _fits(p.promise, argument))
     if same:
         name, promise = same[0].name, same[0].promise
+    else:  # a value of a dict, such as the options of dynet_config
+        keys = (
+            f"{owner}[{key!r}]"
+            for owner, held in given.items()
+            if isinstance(held, dict)
+            for key in held
+            if held[key] is argument
+        )
+        name = next(keys, name)
     name += "".join(f"[{place}]" for place in places)
     try:
         for place in places:
@@ -497,6 +475,10 @@ def _fits_none(parameter: _Parameter) -> bool:
         return True
     alternatives = _alternatives(parameter.promise)
     return any(isinstance(one, ast.Constant) and one.value is None for one in alternatives)
+
+
+def _is_right(parameter: _Parameter, value: Any) -> bool:
+    return _fits(parameter.promise, value) and (value is not None or _fits_none(parameter))
 
 
 def _try_form(

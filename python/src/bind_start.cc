@@ -14,6 +14,7 @@
 #include "dynet/init.h"
 
 #include "binding.h"
+#include "errors.h"
 #include "gil.h"
 #include "gpus.h"
 #include "start.h"
@@ -72,6 +73,14 @@ void set_unless_default(T& to, const nb::dict& conf, const char* key, const T& o
   }
 }
 
+void set_text_unless_default(std::string& to, const nb::dict& conf, const char* key,
+                             const char* otherwise) {
+  const std::string value = config_text(conf, key, otherwise);
+  if (value != otherwise) {
+    to = value;
+  }
+}
+
 bool is_on(const nb::dict& conf, const char* key) {
   return conf.contains(key) && nb::cast<bool>(nb::bool_(nb::handle(conf[key])));
 }
@@ -91,8 +100,8 @@ void apply_config(DynetParams& params, const nb::dict& conf) {
   set_unless_default(params.mem_cap, conf, "mem_cap", 0U);
   params.shared_parameters = params.shared_parameters || is_on(conf, "shared_params");
   set_unless_default(params.weight_decay, conf, "weight_decay", 0.0F);
-  set_unless_default(params.lstm, conf, "lstm", std::string("coupled"));
-  set_unless_default(params.precision, conf, "precision", std::string("highest"));
+  set_text_unless_default(params.lstm, conf, "lstm", "coupled");
+  set_text_unless_default(params.precision, conf, "precision", "highest");
   apply_devices(params, conf);
 }
 
@@ -184,13 +193,30 @@ void bind_params_class(nb::module_& m) {
 
 }  // namespace
 
+std::string config_text(const nb::dict& conf, const char* key, const char* otherwise) {
+  if (!conf.contains(key) || conf[key].is_none()) {
+    return otherwise;
+  }
+  const nb::object value = conf[key];
+  if (!nb::isinstance<nb::str>(value)) {
+    throw TypeError("conf['" + std::string(key) + "'] is " + told(value) + "; want text");
+  }
+  return nb::cast<std::string>(value);
+}
+
 DynetParams params_from(const std::vector<std::string>& args, bool shared_parameters) {
   send_log_to_python();  // a warning about an option comes while options are read
   std::vector<std::string> texts = args;
   for (std::size_t i = 1; i < texts.size(); ++i) {
-    if (texts[i] == "--dynet-gpu" || texts[i] == "--dynet_gpu") {
-      texts[i] = "--dynet-gpus=1";
+    const std::string name = texts[i].substr(0, texts[i].find('='));
+    if (name != "--dynet-gpu" && name != "--dynet_gpu") {
+      continue;
     }
+    if (name != texts[i]) {
+      throw errors::ValueError("--dynet-gpu: the argument is '" + texts[i] +
+                               "'; want no value, or --dynet-gpus" + texts[i].substr(name.size()));
+    }
+    texts[i] = "--dynet-gpus=1";
   }
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);

@@ -12,6 +12,7 @@
 #include "arrays.h"
 #include "binding.h"
 #include "graph.h"
+#include "lists.h"
 #include "where.h"
 
 namespace dynet::python {

@@ -26,6 +26,14 @@ bool may_ask(const char* asker) {
   return has_library;
 }
 
+/// ValueError for less than no GPU.
+void check_count(int count) {
+  if (count < 0) {
+    throw errors::ValueError("requested_gpus is " + std::to_string(count) +
+                             "; want the number of GPUs");
+  }
+}
+
 void set_count(DynetParams& params, int count) {
   params.ngpus_requested = count > 0;
   params.requested_gpus = count > 0 ? count : DynetParams().requested_gpus;
@@ -35,7 +43,7 @@ void set_count(DynetParams& params, int count) {
 bool has_any(const std::vector<int>& mask) {
   for (const int wanted : mask) {
     if (wanted != 0 && wanted != 1) {
-      throw errors::ValueError("set_gpu_mask: the mask has " + std::to_string(wanted) +
+      throw errors::ValueError("gpu_mask: the mask has " + std::to_string(wanted) +
                                "; want 0 or 1 for each GPU");
     }
   }
@@ -58,8 +66,9 @@ void forget_devices(DynetParams& params) {
 }
 
 void apply_devices(DynetParams& params, const nb::dict& conf) {
-  const auto devices = value_or<std::string>(conf, "devices", "CPU");
+  const std::string devices = config_text(conf, "devices", "CPU");
   const int count = value_or(conf, "requested_gpus", 0);
+  check_count(count);
   const auto mask = value_or(conf, "gpu_mask", std::vector<int>());
   if (devices != "CPU") {
     const DynetParams read = params_from({"dynet_config", "--dynet-devices=" + devices}, false);
@@ -87,6 +96,7 @@ void bind_gpus(nb::module_& m) {
   c.def(
        "set_requested_gpus",
        [](DynetParams& params, int requested_gpus) {
+         check_count(requested_gpus);
          set_count(params, requested_gpus > 0 && may_ask("DynetParams") ? requested_gpus : 0);
        },
        nb::arg("requested_gpus"),

@@ -1,8 +1,8 @@
 #pragma once
 
-// Lists of texts as arguments, with the same iterables as for numbers (arguments.h). A type of our
-// own, as nanobind's caster of `std::vector<std::string>` takes no iterators and does not say which
-// entry is no text.
+// Lists of texts and of lists of triples as arguments, with the same iterables as for numbers
+// (arguments.h). For texts a type of our own, as nanobind's caster of `std::vector<std::string>`
+// takes no iterators and does not say which entry is no text.
 
 #include <nanobind/nanobind.h>
 
@@ -37,6 +37,11 @@ struct TextListArg {
 }  // namespace dynet::python
 
 namespace nanobind::detail {
+
+/// Lists of triples, such as the spans of each sentence: nanobind's own caster notes no place.
+template <>
+struct type_caster<std::vector<std::vector<std::vector<unsigned>>>>
+    : SequenceCaster<std::vector<std::vector<unsigned>>> {};
 
 template <>
 struct type_caster<dynet::python::TextListArg> : ListCaster<dynet::python::TextListArg> {};

@@ -1,7 +1,9 @@
 #include "notes.h"
 
 #include <algorithm>
+#include <compare>
 #include <new>
+#include <string_view>
 #include <utility>
 
 namespace nb = nanobind;
@@ -12,6 +14,9 @@ namespace {
 struct OfThread {
   bool has_notes = false;
   Notes notes;
+  /// The misfit of an earlier reading of one list: for another form of the function, or as another
+  /// type. A call within the reading may drop it; then the call tells of the last reading.
+  Misfit earlier;
 };
 OfThread& of_thread() {
   static thread_local OfThread it;
@@ -49,9 +54,23 @@ void release(const Notes& gone) {
   Py_XDECREF(gone.raised);
 }
 
+/// Whether one misfit says better what the user meant than another of the same list: its place is
+/// behind the other's, or the other wants a list there. Example: [0, None, 1] may be a list of
+/// numbers, or of lists; entry 1 is the mistake, not that entry 0 is no list.
+bool is_further(const Misfit& one, const Misfit& other) {
+  const auto order = std::lexicographical_compare_three_way(one.place, one.place + one.depth,
+                                                            other.place, other.place + other.depth);
+  return order > 0 || (order == 0 && std::string_view(other.want).starts_with("a list"));
+}
+
+/// Keeps the misfit of the last reading as the earlier one, unless an earlier one came further.
 void set_misfit(const Misfit& misfit) {
-  PyObject* old = std::exchange(notes().misfit, misfit).value;
-  Py_XDECREF(old);
+  Misfit gone = std::exchange(notes().misfit, misfit);
+  Misfit& earlier = of_thread().earlier;
+  if (gone.depth > 0 && (earlier.value != gone.value || is_further(gone, earlier))) {
+    std::swap(gone, earlier);
+  }
+  Py_XDECREF(gone.value);
 }
 
 /// The error that is set, normalised, and no longer set.
@@ -87,14 +106,25 @@ void CallNotes::set_aside() noexcept {
 
 void CallNotes::forget() noexcept {
   const Notes gone = take_notes();
+  PyObject* const earlier = std::exchange(of_thread().earlier, Misfit()).value;
   if (outer_.has_value()) {
     notes() = std::move(*outer_);
   }
   release(gone);
+  Py_XDECREF(earlier);
 }
 
 Misfit take_misfit() noexcept {
-  return may_have_notes() ? std::exchange(of_thread().notes.misfit, Misfit()) : Misfit();
+  if (!may_have_notes()) {
+    return {};
+  }
+  Misfit last = std::exchange(of_thread().notes.misfit, Misfit());
+  Misfit earlier = std::exchange(of_thread().earlier, Misfit());
+  if (last.depth > 0 && earlier.value == last.value && is_further(earlier, last)) {
+    std::swap(last, earlier);
+  }
+  Py_XDECREF(earlier.value);
+  return last;
 }
 
 // Python code leaves a traceback, and conversions of numbers raise only these three.
@@ -161,7 +191,8 @@ bool refuse_too_large() noexcept {
 
 bool refused(std::uint32_t flags) noexcept {
   if ((flags & static_cast<std::uint32_t>(nb::detail::cast_flags::convert)) == 0) {
-    PyObject* old = take_misfit().value;
+    PyObject* old =
+        may_have_notes() ? std::exchange(of_thread().notes.misfit, Misfit()).value : nullptr;
     Py_XDECREF(old);
   }
   return false;

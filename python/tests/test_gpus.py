@@ -100,6 +100,10 @@ def test_config():
         ("set(devices='CPU,GPU:1')", "GPU:1 GPU:1 CPU"),
         ("set(gpu_mask=[0, 0])", "CPU CPU"),
         ("set_gpu(); dynet_config.set_gpu(False)", "CPU CPU"),
+        ("set_gpu(); dynet_config.set(random_seed=1)", "GPU:1 GPU:1 CPU"),
+        ("set_gpu(); dynet_config.set(gpu_mask=[1, 0])", "GPU:0 GPU:0 CPU"),
+        ("set_gpu(); dynet_config.set(devices='GPU:0')", "GPU:0 GPU:0 CPU"),
+        ("set_gpu(); dynet_config.set_gpu(False); dynet_config.set(autobatch=0)", "CPU CPU"),
     ]:
         assert run(configured("dynet_config." + options)) == expected + "\n"
     # It goes before the arguments, in whichever way they name devices.
@@ -112,6 +116,21 @@ def test_config():
     assert "the mask has 2; want 0 or 1" in run(
         configured("dynet_config.set(gpu_mask=[2])"), ok=False
     )
+
+
+def test_wrong_options_name_the_option():
+    for options, expected in [
+        ("set(requested_gpus=-1)", "requested_gpus is -1; want the number of GPUs"),
+        ("set(requested_gpus='2')", "conf['requested_gpus'] is '2', of type str; want a whole"),
+        ("set(gpu_mask='01')", "conf['gpu_mask'] is '01', of type str; want a list of numbers"),
+        ("set(gpu_mask=[0, 2])", "gpu_mask: the mask has 2; want 0 or 1"),
+        ("set(devices=['GPU:0'])", "conf['devices'] is ['GPU:0'], of type list; want text"),
+        ("set(lstm=3)", "conf['lstm'] is 3, of type int; want text"),
+        ("set(random_seed=-1)", "conf['seed'] is -1; want a whole number from 0"),
+    ]:
+        assert expected in run(configured("dynet_config." + options), machine=None, ok=False)
+    text = run(DEVICES, "--dynet-gpu=2", machine=None, ok=False)
+    assert "--dynet-gpu: the argument is '--dynet-gpu=2'; want no value, or --dynet-gpus=2" in text
 
 
 @with_library

@@ -181,6 +181,8 @@ NO_ANSWERS = [
     (lambda: metrics.ConlluScores().add(5, []), "the gold treebank has a int; want a file"),
     (lambda: metrics.SpanF1().add("O", "O"), "gold is the text 'O'; want a list of tags"),
     (lambda: metrics.spans("BIO"), "tags is the text 'BIO'; want a list of tags"),
+    (lambda: metrics.BracketF1(None), "ignored is a NoneType; want a list of labels"),
+    (lambda: metrics.Accuracy(ignored=[-1]), "Accuracy: ignored is a list; want one answer"),
     (lambda: metrics.BracketF1("TOP"), "ignored is the text 'TOP'; want a list of labels"),
     (lambda: metrics.Bleu().add(["a", "b"], ["a b"]), "hypothesis is a list; want a text"),
     (lambda: metrics.Bleu().add("a b", [["a", "b"]]), "a reference is a list; want a text"),

@@ -176,6 +176,9 @@ class BracketF1(F1):
 def _labels(name: str, labels: Iterable[str]) -> frozenset[str]:
     if isinstance(labels, str):
         raise _dynet.TypeError(f"BracketF1: {name} is the text {labels!r}; want a list of labels")
+    if not hasattr(labels, "__iter__"):
+        kind = type(labels).__name__
+        raise _dynet.TypeError(f"BracketF1: {name} is a {kind}; want a list of labels")
     return frozenset(labels)
 
 

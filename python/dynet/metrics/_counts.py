@@ -176,6 +176,9 @@ class Accuracy(Score):
     """
 
     def __init__(self, ignored: Hashable | None = None) -> None:
+        if not _has_hash(ignored):  # a list would equal no answer
+            kind = type(ignored).__name__
+            raise _dynet.TypeError(f"Accuracy: ignored is a {kind}; want one answer, such as -1")
         self.ignored = ignored
         self.correct = 0
         self.total = 0

@@ -1,0 +1,45 @@
+"""Python's names in errors of the library."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+#: Functions whose operation has another name in C++: that name, and the names of arguments, there
+#: and here.
+_OPERATIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "esum": ("sum", {}),
+    "average": ("sum", {}),
+    "log_softmax": ("restricted_log_softmax", {"restriction": "restrict"}),
+    "pick": ("pick", {"v": "index"}),
+    "pick_batch": ("pick", {"v": "indices"}),
+    "select_rows": ("select_rows", {"rows": "rs"}),
+    "select_cols": ("select_cols", {"cols": "cs"}),
+}
+
+
+#: Advice in errors, in C++ and in Python.
+_ADVICE = {
+    "call invalidate() and ask for values outside the scope": (
+        "ask for value(recalculate=True) outside the scope"
+    ),
+}
+
+
+def renamed(function: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of an error of the library, with Python's name of the operation and with
+    advice."""
+    name = str(function.__name__)
+    text = args[0] if len(args) == 1 else None
+    if not isinstance(text, str):
+        return args
+    for there, here in _ADVICE.items():
+        text = text.replace(there, here)
+    own, names = _OPERATIONS.get(name, ("", {}))
+    if own and re.match(rf"{own}\b[(:]", text):
+        text = name + text[len(own) :]
+        for old, new in names.items():
+            text = re.sub(rf"\b{old}(?= is | in |$)|(?<=position in ){old}\b", new, text, count=1)
+    elif name.startswith("vanilla_lstm_gates") and text.startswith("affine_transform("):
+        text = f"{name}: its product is {text}"
+    return (text,)
