@@ -42,7 +42,11 @@ foreach(source IN LISTS sources)
 endforeach()
 # An installed program finds the installed library. A build with tests has its programs, too.
 run(${prefix}/bin/dynet-clusters --help)
-# A library of GPUs (GPUS) is found in two places: beside the library, and in the folder of a Python package.
+# A library of GPUs (GPUS, if it is given) is found in two places: beside the library, and in the folder of a Python
+# package.
+if(NOT GPUS)
+  return()
+endif()
 file(GLOB_RECURSE library ${prefix}/*/libdynet.so)
 get_filename_component(folder ${library} DIRECTORY)
 get_filename_component(above ${folder} DIRECTORY)
