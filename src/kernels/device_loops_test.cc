@@ -265,8 +265,13 @@ TEST_F(DeviceLoops, Lines) {
 TEST_F(DeviceLoops, Inverses) {
   for (const unsigned n : {1U, 2U, 40U}) {
     const Numbers a(Dim({n, n}), {2, 3}, 1);
-    for (unsigned i = 0; i < n; ++i) {  // pivots stand below the diagonal
-      a.floats()[1 + i * n + (i + 1) % n] += 4.0F;
+    // Pivots stand below the diagonal, and so far above the rest that roundings do not grow.
+    const float pivot = 4.0F * std::sqrt(static_cast<float>(n));
+    for (std::int64_t k = 0; k < a.operand().block_count; ++k) {
+      const ext::Block& block = a.operand().blocks[k];
+      for (std::int64_t i = 0; i < block.examples * n; ++i) {
+        static_cast<float*>(block.data)[i * n + (i + 1) % n] += pivot;
+      }
     }
     const Numbers inverse(Dim({n, n}), {4, 1}, 2, false), log_det(Dim({1}), {5}, 3);
     compare(
