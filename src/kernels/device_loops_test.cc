@@ -175,7 +175,7 @@ TEST_F(DeviceLoops, MoveByIndex) {
   gathers.from_stride[0] = gathers.to_stride[0] = 1;
   gathers.index = per_example.operand();
   gathers.from_index_stride = 4;
-  Move scatters = ext::reversed(gathers);
+  const Move scatters = ext::reversed(gathers);
   Move meets;  // each column goes to one of nine
   meets.box = Dim({4, 40});
   meets.from_stride[0] = meets.to_stride[0] = 1;
