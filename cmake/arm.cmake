@@ -1,5 +1,5 @@
 # Toolchain: 64-bit Arm on another machine, with Debian's cross compiler; tests run in an emulator
-# (tools/arm, which fills ARM_ROOT with Debian's packages for Arm).
+# (tools/arm, which fills build/arm-root with Debian's packages for Arm).
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
@@ -10,5 +10,5 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-# qemu: the C library of the cross compiler, and Highway's.
+# qemu finds the C library of the cross compiler here; tools/arm names the folder of Highway.
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu)

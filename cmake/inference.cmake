@@ -17,7 +17,7 @@ set_target_properties(dynet_inference PROPERTIES EXPORT_NAME inference LINKER_LA
 target_include_directories(dynet_inference PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(dynet_inference PUBLIC cxx_std_17)
-# A program links Highway and threads itself. An installed package finds both (cmake/package.cmake).
+# A program links Highway and threads itself. An installed package finds both (cmake/dynetConfig.cmake.in).
 target_link_libraries(dynet_inference INTERFACE Threads::Threads
                       $<BUILD_INTERFACE:hwy::hwy> $<INSTALL_INTERFACE:dynet::hwy>)
 if(UNIX AND NOT APPLE)

@@ -1,7 +1,11 @@
 # A library of devices (src/cuda) works with one build of libdynet: both are compiled with one text for the
-# headers that they share, and the loader compares.
+# headers of all that crosses, such as the list of update rules, whose places name them. The loader compares.
 file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/dynet/ext/*.h)
-list(APPEND headers ${PROJECT_SOURCE_DIR}/include/dynet/dim.h ${PROJECT_SOURCE_DIR}/src/cuda/include/cuda/plugin.h)
+foreach(header include/dynet/dim.h include/dynet/trainers/all.h include/dynet/trainers/rule_trainer.h
+        src/cuda/include/cuda/plugin.h src/kernels/include/kernels/host_copies.h
+        src/trainers/include/trainers/device_steps.h)
+  list(APPEND headers ${PROJECT_SOURCE_DIR}/${header})
+endforeach()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${headers})
 set(texts "")
 foreach(header IN LISTS headers)

@@ -182,7 +182,6 @@ TEST_F(CRF, ScoresThatAreNaNHaveNoBestTags) {
   EXPECT_EQ(crf.viterbi(input(cg, Dim({kTags, 2}, 2), scores), {1, 2})[0].tags.size(), 1U);
 }
 
-/// Constraints count for the scores and for the tags at the same time.
 TEST_F(CRF, TheBestOfAllInTheirOrder) {
   crf.forbid(0, 1);
   crf.forbid_end(2);
@@ -358,6 +357,7 @@ TEST_F(CRF, ErrorsOfSearchesAndNames) {
             "CRFBuilder: marginals: scores are {3,2}, and each sequence has a score of -inf");
 }
 
+/// Constraints count for the scores and for the tags at the same time.
 TEST_F(CRF, ConstraintsHoldFromTheNextGraphOn) {
   ComputationGraph cg;
   crf.new_graph(cg);

@@ -47,7 +47,7 @@ std::string on_machine(const std::string& machine, const std::function<std::stri
     }
     const bool is_written =
         write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    std::_Exit(is_written ? 0 : 1);
+    std::_Exit(is_written && !::testing::Test::HasFailure() ? 0 : 1);
   }
   close(ends[1]);
   std::string text;

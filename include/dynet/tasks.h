@@ -48,7 +48,8 @@ namespace dynet {
 
 /// Computes missing values of all of these by one plan, in the kernel calls that the largest of
 /// them needs, or a few more; `value()` of each then computes nothing. One plan for each graph if
-/// they are of several graphs. A failure computes nothing of its graph. StaleExpression; the errors
+/// they are of several graphs. A failure computes nothing of its graph, but for
+/// a NaN or infinity under check_validity: then the values stay. StaleExpression; the errors
 /// of Expression::value.
 template <int = 0>
 void compute_together(const std::vector<Expression>& es);

@@ -128,6 +128,17 @@ std::vector<Hypothesis> search(const nb::callable& step, const nb::object& start
       call, options);
 }
 
+BeamOptions options_of(unsigned width, unsigned max_length, unsigned n_best,
+                       const std::optional<LengthNorm>& length_norm, double prune) {
+  BeamOptions options;
+  options.width = width;
+  options.max_length = max_length;
+  options.n_best = n_best;
+  options.length_norm = length_norm.value_or(LengthNorm());
+  options.prune = prune;
+  return options;
+}
+
 /// The search of `beam_search_task` (dynet/_beam.py), which has the states.
 void bind_beam_of_task(nb::module_& m) {
   using detail::Beam;
@@ -136,13 +147,8 @@ void bind_beam_of_task(nb::module_& m) {
           "__init__",
           [](Beam* place, nb::handle end, unsigned width, unsigned max_length, unsigned n_best,
              const std::optional<LengthNorm>& length_norm, double prune) {
-            BeamOptions options;
-            options.width = width;
-            options.max_length = max_length;
-            options.n_best = n_best;
-            options.length_norm = length_norm.value_or(LengthNorm());
-            options.prune = prune;
-            new (place) Beam(read_index(end), options);
+            new (place)
+                Beam(read_index(end), options_of(width, max_length, n_best, length_norm, prune));
           },
           nb::arg("end"), nb::arg("width"), nb::arg("max_length"), nb::arg("n_best"),
           nb::arg("length_norm").none(), nb::arg("prune"))
@@ -201,12 +207,7 @@ void bind_beam(nb::module_& m) {
       [](const nb::callable& step, const nb::object& start, nb::handle first, nb::handle end,
          unsigned width, unsigned max_length, unsigned n_best,
          const std::optional<LengthNorm>& length_norm, double prune, bool checkpoints) {
-        BeamOptions options;
-        options.width = width;
-        options.max_length = max_length;
-        options.n_best = n_best;
-        options.length_norm = length_norm.value_or(LengthNorm());
-        options.prune = prune;
+        BeamOptions options = options_of(width, max_length, n_best, length_norm, prune);
         options.checkpoints = checkpoints;
         return search(step, start, first, end, options);
       },

@@ -175,25 +175,12 @@ void bind_crf_builder(nb::module_& m) {
 
 using Segments = std::vector<LabelledSpan>;
 
-/// Triples (label, begin, end).
 Segments segments_of(const std::vector<List>& triples) {
-  Segments segments;
-  for (const List& t : triples) {
-    if (t.size() != 3) {
-      throw errors::ValueError("SemiCRFBuilder: a segment has " + std::to_string(t.size()) +
-                               " numbers; want (label, begin, end)");
-    }
-    segments.push_back({t[0], t[1], t[2]});
-  }
-  return segments;
+  return spans_of("SemiCRFBuilder: a segment", triples);
 }
 
 nb::tuple scored_segments(const ScoredSegments& best) {
-  nb::list segments;
-  for (const LabelledSpan& s : best.segments) {
-    segments.append(nb::make_tuple(s.label, s.begin, s.end));
-  }
-  return nb::make_tuple(segments, best.score);
+  return nb::make_tuple(span_list(best.segments), best.score);
 }
 
 using Semi = Held<SemiCRFBuilder>;

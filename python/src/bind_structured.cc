@@ -99,14 +99,6 @@ constexpr Search kEisner{
     "The best dependency tree without crossing arcs (Eisner, 1996). Arguments and result are the "
     "same as for `max_spanning_tree`. n words take n^3 steps."};
 
-nb::list span_list(const std::vector<LabelledSpan>& spans) {
-  nb::list list;
-  for (const LabelledSpan& s : spans) {
-    list.append(nb::make_tuple(s.label, s.begin, s.end));
-  }
-  return list;
-}
-
 void bind_cky(nb::module_& m) {
   using nb::arg;
   m.def(
@@ -135,19 +127,6 @@ void bind_cky(nb::module_& m) {
 }
 
 // ---- sums
-
-/// A list of (label, begin, end) as three numbers each.
-std::vector<LabelledSpan> spans_of(const std::vector<List>& triples) {
-  std::vector<LabelledSpan> spans;
-  for (const List& t : triples) {
-    if (t.size() != 3) {
-      throw errors::ValueError("spans_score: a span has " + std::to_string(t.size()) +
-                               " numbers; want (label, begin, end)");
-    }
-    spans.push_back({t[0], t[1], t[2]});
-  }
-  return spans;
-}
 
 void bind_sums(nb::module_& m) {
   using nb::arg;
@@ -194,11 +173,12 @@ void bind_sums(nb::module_& m) {
       [](const ExprArg& scores,
          const std::variant<std::vector<List>, std::vector<std::vector<List>>>& spans) {
         if (const auto* one = std::get_if<0>(&spans)) {
-          return PyExpression(spans_score(scores.node(), spans_of(*one), here()));
+          return PyExpression(
+              spans_score(scores.node(), spans_of("spans_score: a span", *one), here()));
         }
         std::vector<std::vector<LabelledSpan>> lists;
         for (const std::vector<List>& list : std::get<1>(spans)) {
-          lists.push_back(spans_of(list));
+          lists.push_back(spans_of("spans_score: a span", list));
         }
         return PyExpression(spans_score(scores.node(), lists, here()));
       },

@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "dynet/except.h"
+#include "dynet/labelled-span.h"
+
 #include "arguments.h"
 
 namespace dynet::python {
@@ -33,6 +36,29 @@ struct TextListArg {
 
   std::vector<std::string> list;
 };
+
+/// Triples (label, begin, end). ValueError for other lists, which names `one`, such as "f: a span".
+inline std::vector<LabelledSpan> spans_of(const char* one,
+                                          const std::vector<std::vector<unsigned>>& triples) {
+  std::vector<LabelledSpan> spans;
+  spans.reserve(triples.size());
+  for (const std::vector<unsigned>& t : triples) {
+    if (t.size() != 3) {
+      throw errors::ValueError(std::string(one) + " has " + std::to_string(t.size()) +
+                               " numbers; want (label, begin, end)");
+    }
+    spans.push_back({t[0], t[1], t[2]});
+  }
+  return spans;
+}
+/// The triples (label, begin, end).
+inline nanobind::list span_list(const std::vector<LabelledSpan>& spans) {
+  nanobind::list list;
+  for (const LabelledSpan& s : spans) {
+    list.append(nanobind::make_tuple(s.label, s.begin, s.end));
+  }
+  return list;
+}
 
 }  // namespace dynet::python
 

@@ -111,5 +111,7 @@ def test_devices_come_too_late_for_words_of_a_program():
     started = dy.get_device_info("").name
     options = _options.parse(["tag", "--devices", started, "m", "f"])
     assert (options.devices, options.model) == (started, "m")
+    if started != "CPU":
+        assert _options.parse(["tag", f"--devices=CPU,{started}", "m", "f"]).model == "m"
     with pytest.raises(_options.OptionError, match=r"has started on .*; want dynet_config\.set\("):
         _options.parse(["tag", "--devices=XY", "m", "f"])

@@ -17,8 +17,8 @@ import sys
 import dynet as dy
 import numpy as np
 import pytest
-from dynet.programs import _edits, _features, _options, _training, load, main
-from treebanks import SMALL, sentence, untagged, write_treebanks
+from dynet.programs import _edits, _features, _options, _tagger, _training, load, main
+from treebanks import SMALL, sentence, stopped_after_an_epoch, untagged, write_treebanks
 
 TREEBANK = pathlib.Path(__file__).parents[2].parent / "shared" / "data" / "ud"
 
@@ -123,22 +123,8 @@ def test_scores_are_those_of_the_answers(files, model, capsys):
 def test_a_training_that_was_stopped_goes_on(files, model, tmp_path, capsys):
     names = [f"--{name}={files / name}.conllu" for name in ("train", "dev")]
     command = ["train", "tagger", *names, f"--output={tmp_path / 'again'}", *SMALL]
-    # Stopped after the first epoch, as by Ctrl-C.
-    from dynet.programs._tagger import Tagger
-
-    real, calls = Tagger.score, []
-
-    def stopped(*given):
-        calls.append(given)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*given)
-
-    Tagger.score = stopped
-    try:
+    with stopped_after_an_epoch(_tagger.Tagger):
         assert main(command) == 130
-    finally:
-        Tagger.score = real
     assert not (tmp_path / "again.safetensors").exists()
     capsys.readouterr()
     assert main(command) == 2

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from dynet.programs import _options, _transitions, load, main
 from dynet.programs._actions import LEFT, RIGHT, SHIFT, SWAP, Configuration, actions_of
-from treebanks import SMALL, trees_of, untagged, write_treebanks
+from treebanks import SMALL, stopped_after_an_epoch, trees_of, untagged, write_treebanks
 
 
 def built(words, actions):
@@ -146,25 +146,12 @@ def test_places_of_words_that_are_not_there(files, parser, monkeypatch):
 
 
 def test_a_stopped_training_goes_on(files, parser, tmp_path):
-    """With a checkpoint of half the epochs' time: the same model."""
-    from dynet.programs._transitions import TransitionParser
-
+    """To the same model."""
     names = [f"--{name}={files / name}.conllu" for name in ("train", "dev")]
     command = ["train", "parser", "--transition", *names, *SMALL, "--epochs=4"]
     command.append(f"--output={tmp_path / 'again'}")
-    real, calls = TransitionParser.score, []
-
-    def stopped(*given):
-        calls.append(given)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*given)
-
-    TransitionParser.score = stopped
-    try:
+    with stopped_after_an_epoch(_transitions.TransitionParser):
         assert main(command) == 130
-    finally:
-        TransitionParser.score = real
     assert main([*command, "--resume"]) == 0
     again = (tmp_path / "again.safetensors").read_bytes()
     with open(parser, "rb") as file:

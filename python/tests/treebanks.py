@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 
@@ -38,6 +39,24 @@ def write_treebanks(folder):
         content = "".join(sentence(drawn, i) for i in range(count))
         (folder / f"{name}.conllu").write_text(content)
     return folder
+
+
+@contextlib.contextmanager
+def stopped_after_an_epoch(model):
+    """Within, a training of the class `model` stops at its second scoring, as by Ctrl-C."""
+    real, calls = model.score, []
+
+    def stopped(*given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    model.score = stopped
+    try:
+        yield
+    finally:
+        model.score = real
 
 
 def untagged(content):

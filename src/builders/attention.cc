@@ -66,7 +66,7 @@ AttentionMemory AttentionBuilder::checked_read(const Expression& keys, const Exp
     throw errors::ShapeError(at + "keys are " + to_string(k) + " and values " + to_string(v) +
                              "; want as many positions and examples");
   }
-  check_lengths(at, keys, lengths);
+  check_lengths(at, keys.dim(), keys.dim().cols(), lengths);
   AttentionMemory memory = project(keys, values, where);
   memory.lengths = lengths;
   return memory;

@@ -8,6 +8,7 @@
 #include "dynet/except.h"
 #include "dynet/structured.h"
 
+#include "api/tree_nodes.h"
 #include "builders/sentence_scores.h"
 
 namespace dynet {
@@ -97,11 +98,8 @@ std::vector<std::vector<LabelledSpan>> cky(const Tensor& scores,
                                            const std::vector<unsigned>& lengths) {
   const std::string at = "cky: ";
   const Dim& d = scores.d;
-  if (d.nd > 3 || d.rows() == 0 || d.rows() != d.cols() || d[2] == 0) {
-    throw errors::ShapeError(at + "scores are " + to_string(d) +
-                             "; want {words,words,labels} with a word and a label at least");
-  }
-  const std::vector<unsigned> words = builders::checked_lengths(at, d, d.rows(), lengths);
+  const unsigned most = api::words_of_spans("cky", d, Where());
+  const std::vector<unsigned> words = builders::checked_lengths(at, d, most, lengths);
   const std::vector<double> numbers = as_double_vector(scores);
   std::vector<Spans> trees(d.bd);
   for (std::size_t e = 0; e < trees.size(); ++e) {

@@ -7,6 +7,7 @@
 #include "dynet/except.h"
 
 #include "builders/columns.h"
+#include "builders/sentence_scores.h"
 
 namespace dynet {
 
@@ -158,7 +159,7 @@ std::array<Expression, 2> CRFBuilder::best_path(const Expression& scores,
                                                 const std::vector<unsigned>& lengths, Where where) {
   return detail::with_typed_allocation([&] {
     check_scores("viterbi", scores, where);
-    builders::check_lengths(parameters_.at("viterbi"), scores, lengths);
+    builders::check_lengths(parameters_.at("viterbi"), scores.dim(), scores.dim().cols(), lengths);
     return crf_viterbi(scores, scores_[kTransitions], scores_[kStart], scores_[kEnd], lengths,
                        where);
   });
@@ -166,10 +167,7 @@ std::array<Expression, 2> CRFBuilder::best_path(const Expression& scores,
 
 ScoredTags CRFBuilder::viterbi(const Expression& scores, Where where) {
   check_scores("viterbi", scores, where);
-  if (scores.dim().bd != 1) {
-    throw errors::ShapeError("CRFBuilder: viterbi: scores are " + to_string(scores.dim()) +
-                             "; want one example, or the lengths of a batch");
-  }
+  builders::check_one_example("CRFBuilder: viterbi: ", scores.dim());
   return detail::with_typed_allocation(
       [&] { return viterbi(scores, {scores.dim().cols()}, where)[0]; });
 }

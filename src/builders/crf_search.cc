@@ -11,7 +11,6 @@
 #include "dynet/crf-builder.h"
 #include "dynet/except.h"
 
-#include "builders/columns.h"
 #include "builders/sentence_scores.h"
 
 namespace dynet {
@@ -64,12 +63,10 @@ CRFBuilder::Numbers CRFBuilder::numbers_of(const char* call, const Expression& s
                                            Where where) const {
   check_scores(call, scores, where);
   const std::string at = parameters_.at(call);
-  builders::check_lengths(at, scores, lengths);
   Numbers numbers;
   numbers.tags = tags_;
   numbers.dim = scores.dim();
-  numbers.lengths =
-      lengths.empty() ? std::vector<unsigned>(scores.dim().bd, scores.dim().cols()) : lengths;
+  numbers.lengths = builders::checked_lengths(at, numbers.dim, numbers.dim.cols(), lengths);
   numbers.scores = as_double_vector(scores.value());
   const auto read = [&at](const Expression& parameter) {
     std::vector<double> values = as_double_vector(parameter.value());

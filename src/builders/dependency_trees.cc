@@ -10,6 +10,7 @@
 #include "dynet/except.h"
 #include "dynet/structured.h"
 
+#include "api/tree_nodes.h"
 #include "builders/sentence_scores.h"
 
 namespace dynet {
@@ -340,12 +341,8 @@ std::vector<Heads> trees_of(const char* name, const Tensor& scores,
                             Heads (*best)(const ArcScores&, bool)) {
   const std::string at = std::string(name) + ": ";
   const Dim& d = scores.d;
-  if (d.nd > 2 || d.cols() == 0 || d.rows() != d.cols() + 1) {
-    throw errors::ShapeError(at + "scores are " + to_string(d) +
-                             "; want {words+1,words}: a row for the root and for each word as a "
-                             "head, a column for each word");
-  }
-  const std::vector<unsigned> words = builders::checked_lengths(at, d, d.cols(), lengths);
+  const unsigned most = api::words_of_arcs(name, d, Where());
+  const std::vector<unsigned> words = builders::checked_lengths(at, d, most, lengths);
   const std::vector<double> numbers = as_double_vector(scores);
   std::vector<Heads> trees(d.bd);
   for (std::size_t e = 0; e < trees.size(); ++e) {

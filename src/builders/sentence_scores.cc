@@ -4,24 +4,14 @@
 
 #include "dynet/except.h"
 
+#include "builders/columns.h"
+
 namespace dynet::builders {
 
 std::vector<unsigned> checked_lengths(const std::string& at, const Dim& d, unsigned steps,
                                       const std::vector<unsigned>& lengths) {
-  if (lengths.empty()) {
-    return std::vector<unsigned>(d.bd, steps);
-  }
-  if (lengths.size() != d.bd) {
-    throw errors::ValueError(at + std::to_string(lengths.size()) + " lengths for " + to_string(d) +
-                             "; want one for each example");
-  }
-  for (const unsigned length : lengths) {
-    if (length == 0 || length > steps) {
-      throw errors::ValueError(at + "a length is " + std::to_string(length) + " for " +
-                               to_string(d) + "; want 1 to " + std::to_string(steps));
-    }
-  }
-  return lengths;
+  check_lengths(at, d, steps, lengths);
+  return lengths.empty() ? std::vector<unsigned>(d.bd, steps) : lengths;
 }
 
 void fail_score(const std::string& at, double score, const std::string& place) {

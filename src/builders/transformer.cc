@@ -206,7 +206,7 @@ Expression TransformerEncoderBuilder::encode(const Expression& x,
                                              Where where) const {
   return detail::with_typed_allocation([&] {
     check("encode", x, where);
-    check_lengths(parameters_.at("encode"), x, lengths);
+    check_lengths(parameters_.at("encode"), x.dim(), x.dim().cols(), lengths);
     detail::RepeatableDraws draws(x.pg);
     const Dim like = x.dim();
     Expression y = as_batch(x, where);
@@ -251,7 +251,7 @@ TransformerState TransformerDecoderBuilder::start(const Expression& seen,
     const std::string at = parameters_.at("start");
     parameters_.check("start", {seen}, where);
     check_columns(at, "seen is", seen, options_.memory_dim == 0 ? dim_ : options_.memory_dim);
-    check_lengths(at, seen, lengths);
+    check_lengths(at, seen.dim(), seen.dim().cols(), lengths);
     std::vector<AttentionMemory> memory;
     memory.reserve(layers_.size());
     for (const detail::TransformerLayer& layer : layers_) {

@@ -6,6 +6,7 @@
 #include "dynet/errors.h"
 #include "dynet/except.h"
 
+#include "cuda/reasons.h"
 #include "util/fork.h"
 
 namespace dynet::cuda {
@@ -48,10 +49,7 @@ void CudaMemory::check(cudaError_t error, std::string_view what) const {
 
 void CudaMemory::use() const {
   if (util::fork_count() != forks_) {
-    throw errors::DeviceError("GPU:" + std::to_string(device_) +
-                              " was opened by the parent process, and CUDA does not work in a "
-                              "child of it; start workers before the first use of a GPU, or give "
-                              "them devices of their own");
+    throw errors::DeviceError("GPU:" + std::to_string(device_) + kOpenedByParent);
   }
   if (is_one_of_several_) {
     check(cudaSetDevice(device_), "the choice of the device");

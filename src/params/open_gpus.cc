@@ -15,6 +15,7 @@
 #include "dynet/gpus.h"
 
 #include "cuda/plugin.h"
+#include "cuda/reasons.h"
 #include "params/gpus.h"
 #include "params/settings.h"
 #include "util/env.h"
@@ -120,9 +121,8 @@ class OpenedGpus {
     }
     if (process_ != util::fork_count()) {
       throw errors::DeviceError(
-          gpu_name(wanted.ids.empty() ? table_->devices[0].id : wanted.ids[0]) +
-          " was opened by the parent process; start workers before the first use of a GPU, or give "
-          "them devices of their own");
+          (wanted.ids.empty() ? std::string("the library of GPUs") : gpu_name(wanted.ids[0])) +
+          cuda::kOpenedByParent);
     }
     std::vector<Opened> opened;
     for (const std::uint32_t i : wanted.ids.empty() ? most_free(wanted) : named(wanted)) {

@@ -143,7 +143,7 @@ struct BinaryLogLoss {
       .shapes = "two equal shapes -> {1}",
       .errors = "ShapeError if the shapes differ"};
   static constexpr bool kSummed = true;
-  static constexpr double kTiny = 1.17549435e-38;       // smallest normal float
+  static constexpr double kTiny = 0x1p-126;             // smallest normal float
   static constexpr double kLogTiny = -87.336544750553;  // its logarithm
   static constexpr double kLeastRest = 1e-7;            // the least divisor of dx
 

@@ -138,7 +138,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def _check_devices(devices: str | None) -> None:
     """For words that are not those of the process (`dynet._program`), which come too late."""
     started = _dynet.get_device_info("").name
-    if devices is not None and devices.split(",")[0] != started:
+    named = [] if devices is None else devices.split(",")
+    gpus = sorted((n for n in named if n.startswith("GPU:")), key=lambda n: (len(n), n))
+    wanted = next((n for n in (*gpus, *named) if n != "CPU"), "CPU")  # as the library chooses it
+    if devices is not None and wanted != started:
         raise OptionError(
             f"--devices {devices}: the library has started on {started}; want dynet_config.set("
             f"devices={devices!r}) before dynet is imported"

@@ -14,11 +14,8 @@ from ._tree_tagger import TreeTagger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _dynet import Expression, ParameterCollection
+    from _dynet import Expression
 
-    from dynet.text import Vocabulary
-
-    from ._features import Features
     from ._tagger import Answers
     from ._tree_tagger import Tree
 
@@ -36,16 +33,7 @@ class Read:
 
 
 class Parser(TreeTagger):
-    def __init__(
-        self,
-        model: ParameterCollection,
-        words: Features,
-        known: list[Vocabulary],
-        size: int = 200,
-        embedding: int = 32,
-        dropout: float = 0.33,
-    ) -> None:
-        super().__init__(model, words, known, size, embedding, dropout)
+    def add_tree_scorers(self, size: int) -> None:
         self.layers = [
             (self._matrix(n, 2 * size, f"{name}-W"), self._zeros(n, f"{name}-b"))
             for name, n in (

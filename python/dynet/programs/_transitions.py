@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import numpy as np
-    from _dynet import Expression, ParameterCollection
+    from _dynet import Expression
 
-    from dynet.text import Vocabulary
-
-    from ._features import Features
     from ._tagger import Answers
     from ._tree_tagger import Tree
 
@@ -31,16 +28,7 @@ HIDDEN, SEEN = 200, 4
 
 
 class TransitionParser(TreeTagger):
-    def __init__(
-        self,
-        model: ParameterCollection,
-        words: Features,
-        known: list[Vocabulary],
-        size: int = 200,
-        embedding: int = 32,
-        dropout: float = 0.33,
-    ) -> None:
-        super().__init__(model, words, known, size, embedding, dropout)
+    def add_tree_scorers(self, size: int) -> None:
         self.nothing = self.pc.add_parameters(2 * size, name="nothing")
         self.layers = [self._matrix(HIDDEN, 2 * size, f"seen-{i}") for i in range(SEEN)]
         self.bias = self._zeros(HIDDEN, "seen-b")

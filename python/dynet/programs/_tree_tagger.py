@@ -47,6 +47,11 @@ class TreeTagger(Tagger):
         both = 2 * size
         self.upper = BiRNNBuilder(1, both, both, self.pc, _dynet.VanillaLSTMBuilder)
         self.root = self.pc.add_parameters(both, name="root")
+        self.add_tree_scorers(size)
+
+    def add_tree_scorers(self, size: int) -> None:
+        """The parameters of `tree_loss`; `size` is half of a state's."""
+        raise NotImplementedError
 
     def _matrix(self, rows: int, columns: int, name: str) -> Parameters:
         return self.pc.add_parameters((rows, columns), name=name)

@@ -12,6 +12,7 @@
 #include "kernels/device_scratch.h"
 #include "kernels/device_sum.h"
 #include "kernels/launch.h"
+#include "kernels/long_sums.h"
 #include "pieces.h"
 
 namespace dynet::kernels {
@@ -19,7 +20,6 @@ namespace {
 
 constexpr int kMoveThreads = 128;
 constexpr int kWalkThreads = 32;
-constexpr std::int64_t kFewTerms = 64;  ///< that a float may add up (long_sums.h)
 
 /// An axis of the box. `index` is its stride in the list of indices of an example.
 struct BoxAxis {
@@ -218,7 +218,7 @@ class DeviceMove {
         start_walk(p, Walk::kClear, nullptr);
       }
     });
-    const bool is_long = write_ != Write::kMax && p_.kept.elements * (steps_ ? 1 : n_) > kFewTerms;
+    const bool is_long = write_ != Write::kMax && p_.kept.elements * (steps_ ? 1 : n_) > kMostTerms;
     if (!is_long) {
       each_piece([&](const MovePiece& p) { start_walk(p, Walk::kMove, nullptr); });
       return;

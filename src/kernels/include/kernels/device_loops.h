@@ -1,7 +1,7 @@
 #pragma once
 
 // The functions of ext::Kernels on CUDA devices, but for rules (ops/device_rules.h), steps
-// (trainers/device_steps.h) and chains (device_chain.h). Built with -DDYNET_CUDA=ON only.
+// (trainers/device_steps.h) and chains (device_chain.h). Part of libdynet_cuda (src/cuda).
 //
 // Each function starts kernels on a CUDA stream (`cudaStream_t`) and returns at once; it throws
 // cuda_exception if a start fails. Numbers are floats with addresses of the device. An operand in

@@ -1,7 +1,7 @@
 #pragma once
 
 // Rules on CUDA devices: the same `value`, `slope`, `slopes` and `pull` as on the CPU,
-// compiled by nvcc for every rule of AllOps. Built with -DDYNET_CUDA=ON only.
+// compiled by nvcc for every rule of AllOps. Part of libdynet_cuda (src/cuda).
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // Rules of updates on CUDA devices: the same `step` as on the CPU, compiled by nvcc for every rule
-// of AllUpdates. Built with -DDYNET_CUDA=ON only.
+// of AllUpdates. The kernels are in libdynet_cuda (src/cuda); loops_of_updates() is in libdynet.
 
 #include <cstdint>
 #include <span>
