@@ -167,9 +167,10 @@ std::array<Expression, 2> CRFBuilder::best_path(const Expression& scores,
 
 ScoredTags CRFBuilder::viterbi(const Expression& scores, Where where) {
   check_scores("viterbi", scores, where);
-  builders::check_one_example("CRFBuilder: viterbi: ", scores.dim());
-  return detail::with_typed_allocation(
-      [&] { return viterbi(scores, {scores.dim().cols()}, where)[0]; });
+  return detail::with_typed_allocation([&] {
+    builders::check_one_example("CRFBuilder: viterbi: ", scores.dim());
+    return viterbi(scores, {scores.dim().cols()}, where)[0];
+  });
 }
 
 std::vector<ScoredTags> CRFBuilder::viterbi(const Expression& scores,
