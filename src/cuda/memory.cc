@@ -6,7 +6,7 @@
 #include "dynet/errors.h"
 #include "dynet/except.h"
 
-#include "cuda/reasons.h"
+#include "cuda/plugin.h"
 #include "util/fork.h"
 
 namespace dynet::cuda {

@@ -15,7 +15,6 @@
 #include "dynet/gpus.h"
 
 #include "cuda/plugin.h"
-#include "cuda/reasons.h"
 #include "params/gpus.h"
 #include "params/settings.h"
 #include "util/env.h"

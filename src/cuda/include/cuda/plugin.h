@@ -56,5 +56,10 @@ struct DeviceTable {
 /// of threads.
 using FindDevices = const DeviceTable* (*)();
 
+/// The error of a child process, after the name of a GPU.
+inline constexpr const char* kOpenedByParent =
+    " was opened by the parent process; start workers before the first use of a GPU, or give them "
+    "devices of their own";
+
 }  // namespace cuda
 }  // namespace dynet

@@ -11,11 +11,6 @@ inline constexpr int kStubLibrary = 34;
 inline constexpr int kInsufficientDriver = 35;
 inline constexpr int kNoDevice = 100;
 
-/// The error of a child process, after the name of a GPU.
-inline constexpr const char* kOpenedByParent =
-    " was opened by the parent process; start workers before the first use of a GPU, or give them "
-    "devices of their own";
-
 /// "12.2" for 12020, as the runtime counts.
 inline std::string version_text(int version) {
   return std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
