@@ -166,6 +166,7 @@ class TaskPromiseOf : public TaskPromise {
     if (error != nullptr) {
       std::rethrow_exception(std::exchange(error, nullptr));
     }
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): a task at its end has one
     return std::move(*result_);
   }
 
