@@ -30,14 +30,16 @@ std::vector<Expression> lookup_sequence(const detail::LocatedGraph& g, const Loo
                                         const std::vector<std::vector<unsigned>>& indices);
 
 /// The sum of the losses of all steps: for every example of the batch `scores`, or every column of
-/// a matrix, the negative log likelihood of its label, nothing if the label is kNoLabel (in Python
-/// None). Labels lie as concatenate_to_batch puts the steps: all examples of the first, then all of
-/// the second. A matrix has a column for each step; in a batch of matrices the labels of all
-/// columns of the first example come first.
+/// a matrix, the negative log likelihood of its label, nothing if there is no label. Labels lie as
+/// concatenate_to_batch puts the steps: all examples of the first, then all of the second. A matrix
+/// has a column for each step; in a batch of matrices the labels of all columns of the first
+/// example come first.
 /// `y = sum_e -ln softmax(scores[e])_labels[e]`
 /// Shapes: {n}xb or {n,steps}xb -> {1}.
 /// Errors: ValueError unless there is one label per example and column, IndexError if a label is
 ///   not below n.
+/// C++: kNoLabel says that there is no label.
+/// Python: None says that there is no label.
 Expression sequence_loss(const Expression& scores, const std::vector<unsigned>& labels,
                          Where where = Where::here());
 

@@ -29,21 +29,34 @@
 namespace dynet {
 
 /// The best dependency tree, which may have arcs that cross (Chu and Liu, 1965; Edmonds, 1967): the
-/// head of each word. One word stands at the root. Equally good trees give one of them, always the
-/// same. n words take n^2 steps.
+/// head of each word, 0 for the root, h for word h - 1. One word stands at the root. Equally good
+/// trees give one of them, always the same. A score of -inf forbids an arc. n words take n^2 steps.
+/// Shapes: {words+1,words}, a row for each head, first the root -> a list, a head for each word.
+/// Errors: ShapeError for other shapes; NumericError for a score of NaN or inf, and if no tree is
+/// allowed.
+/// Python: scores are an expression or an array. Without `single_root` any number of words stands
+/// at the root.
 template <int = 0>
 [[nodiscard]] std::vector<unsigned> max_spanning_tree(const Tensor& scores);
-/// The best trees of a batch, or of one example. Without `single_root` any number of words stands
-/// at the root.
+/// The best trees of a batch of padded sentences, or of one example. Without `single_root` any
+/// number of words stands at the root.
+/// Shapes: {words+1,words}xb -> b lists of heads.
+/// Errors: as for one example, and ValueError for lengths that do not fit.
 template <int = 0>
 [[nodiscard]] std::vector<std::vector<unsigned>> max_spanning_tree(
     const Tensor& scores, const std::vector<unsigned>& lengths, bool single_root = true);
 
-/// The best dependency tree without crossing arcs (Eisner, 1996): the head of each word. One word
-/// stands at the root. n words take n^3 steps.
+/// The best dependency tree without crossing arcs (Eisner, 1996): the head of each word, 0 for the
+/// root, h for word h - 1. One word stands at the root. n words take n^3 steps.
+/// Shapes: {words+1,words}, a row for each head, first the root -> a list, a head for each word.
+/// Errors: as for max_spanning_tree.
+/// Python: scores are an expression or an array. Without `single_root` any number of words stands
+/// at the root.
 template <int = 0>
 [[nodiscard]] std::vector<unsigned> eisner(const Tensor& scores);
-/// The best trees of a batch, or of one example, as for max_spanning_tree.
+/// The best trees of a batch of padded sentences, or of one example, as for max_spanning_tree.
+/// Shapes: {words+1,words}xb -> b lists of heads.
+/// Errors: as for max_spanning_tree.
 template <int = 0>
 [[nodiscard]] std::vector<std::vector<unsigned>> eisner(const Tensor& scores,
                                                         const std::vector<unsigned>& lengths,
@@ -53,9 +66,16 @@ template <int = 0>
 /// before the two spans in it, of which the left one is first. A span that a grammar does not have,
 /// an inner node of a binarised tree, wants a label of its own, such as label 0. n words take n^3
 /// steps.
+/// Shapes: {words,words,labels}, element (i, j, l) for the words i to j with label l -> a list of
+/// spans (label, begin, end), `end` behind the last word.
+/// Errors: ShapeError for other shapes; NumericError for a score of NaN or inf, and if no tree is
+/// allowed.
+/// Python: scores are an expression or an array.
 template <int = 0>
 [[nodiscard]] std::vector<LabelledSpan> cky(const Tensor& scores);
-/// The best trees of a batch.
+/// The best trees of a batch of padded sentences.
+/// Shapes: {words,words,labels}xb -> b lists of spans.
+/// Errors: as for one example, and ValueError for lengths that do not fit.
 template <int = 0>
 [[nodiscard]] std::vector<std::vector<LabelledSpan>> cky(const Tensor& scores,
                                                          const std::vector<unsigned>& lengths);

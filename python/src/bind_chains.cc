@@ -13,6 +13,7 @@
 #include "dynet/expr/chains.h"
 
 #include "binding.h"
+#include "function_texts.h"
 #include "graph.h"
 #include "where.h"
 
@@ -34,12 +35,7 @@ void bind_crf(nb::module_& m) {
                                               node_of(end), lengths, here()));
       },
       arg("emissions"), arg("transitions"), arg("start").none() = nb::none(),
-      arg("end").none() = nb::none(), arg("lengths") = List(),
-      "Logarithm of the partition function of a linear-chain CRF: of the sum of exp(score) over "
-      "all "
-      "sequences of tags. Emissions are {tags,steps}, transitions {tags,tags} with element (i, j) "
-      "for the step from tag j to tag i, start and end {tags}. The gradients are the marginals. "
-      "`lengths`: of a batch of padded sequences, how many steps of each count.");
+      arg("end").none() = nb::none(), arg("lengths") = List(), texts::crf_log_partition);
   m.def(
       "crf_score",
       [](const ExprArg& emissions, const ExprArg& transitions, const Lists& tags,
@@ -52,10 +48,7 @@ void bind_crf(nb::module_& m) {
             tags));
       },
       arg("emissions"), arg("transitions"), arg("tags"), arg("start").none() = nb::none(),
-      arg("end").none() = nb::none(),
-      "Score of a sequence of tags in a linear-chain CRF, with the arguments of "
-      "`crf_log_partition`. `tags`: one list for all examples, or one for each; if a list is "
-      "shorter than the sequence, the first steps count.");
+      arg("end").none() = nb::none(), texts::crf_score);
   m.def(
       "crf_viterbi",
       [](const ExprArg& emissions, const ExprArg& transitions, const Optional& start,
@@ -65,11 +58,7 @@ void bind_crf(nb::module_& m) {
         return std::make_pair(PyExpression(tags), PyExpression(score));
       },
       arg("emissions"), arg("transitions"), arg("start").none() = nb::none(),
-      arg("end").none() = nb::none(), arg("lengths") = List(),
-      "The best sequence of tags of a linear-chain CRF, as numbers, and its score. The arguments "
-      "are the same as for `crf_log_partition`. Of equally good sequences the lowest tag at the "
-      "last step wins, then at the step before, and so on; tags after the end of a sequence are "
-      "0.");
+      arg("end").none() = nb::none(), arg("lengths") = List(), texts::crf_viterbi);
 }
 
 }  // namespace
@@ -86,13 +75,7 @@ void bind_chains(nb::module_& m) {
             },
             labels));
       },
-      arg("log_probs"), arg("labels"), arg("lengths") = List(), arg("blank") = 0U,
-      "Loss of connectionist temporal classification: -ln of the probability that a sequence of "
-      "classes gives these labels after equal neighbours become one and blanks are left out. Takes "
-      "log-probabilities {classes,steps}: `log_softmax(x)` of plain scores. `labels`: one list for "
-      "all examples, or one for each; an empty list means blanks at all steps. `lengths`: for a "
-      "batch of padded sequences, the number of steps of each. Infinite, without a gradient, if "
-      "there are too few steps for the labels.");
+      arg("log_probs"), arg("labels"), arg("lengths") = List(), arg("blank") = 0U, texts::ctc_loss);
 }
 
 }  // namespace dynet::python

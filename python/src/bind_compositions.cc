@@ -19,6 +19,7 @@
 #include "dynet/ops/elementary.h"
 
 #include "binding.h"
+#include "function_texts.h"
 #include "graph.h"
 #include "op_names.h"
 #include "operators.h"
@@ -34,32 +35,25 @@ void bind_reductions_over_dimensions(nb::module_& m) {
       [](const ExprArg& x, const AxesArg& d, bool b, unsigned /*n*/) {
         return PyExpression(sum_dim(x.node(), axes_of(x, d), b, here()));
       },
-      arg("x"), arg("d"), arg("b") = false, arg("n") = 0U,
-      "Sum over the dimensions `d`, which are removed, and, with `b`, over the batch. `n` means "
-      "nothing.");
+      arg("x"), arg("d"), arg("b") = false, arg("n") = 0U, texts::sum_dim);
   m.def(
       "moment_dim",
       [](const ExprArg& x, const AxesArg& d, unsigned r, bool b, unsigned n) {
         return PyExpression(moment_dim(x.node(), axes_of(x, d), r, b, n, here()));
       },
-      arg("x"), arg("d"), arg("r"), arg("b"), arg("n") = 0U,
-      "Raw moment (1/n) sum x^r over the dimensions `d` and, with `b`, over the batch. n = 0 "
-      "stands for the number of summed elements.");
+      arg("x"), arg("d"), arg("r"), arg("b"), arg("n") = 0U, texts::moment_dim);
   m.def(
       "mean_dim",
       [](const ExprArg& x, const AxesArg& d, bool b, unsigned n) {
         return PyExpression(mean_dim(x.node(), axes_of(x, d), b, n, here()));
       },
-      arg("x"), arg("d"), arg("b"), arg("n") = 0U,
-      "Mean over the dimensions `d` and, with `b`, over the batch. n = 0 stands for the number of "
-      "summed elements.");
+      arg("x"), arg("d"), arg("b"), arg("n") = 0U, texts::mean_dim);
   m.def(
       "std_dim",
       [](const ExprArg& x, const AxesArg& d, bool b, unsigned n) {
         return PyExpression(std_dim(x.node(), axes_of(x, d), b, n, here()));
       },
-      arg("x"), arg("d"), arg("b"), arg("n") = 0U,
-      "Standard deviation of a population over the dimensions `d` and, with `b`, over the batch.");
+      arg("x"), arg("d"), arg("b"), arg("n") = 0U, texts::std_dim);
 }
 
 using Reduction = Expression (*)(const Expression&, Where);
@@ -77,48 +71,44 @@ void bind_moment(nb::module_& m, const char* name, Moment f, const char* doc) {
 
 /// Reductions over whole examples, and over the batch.
 void bind_reductions_over_all(nb::module_& m) {
-  bind_moment(m, "moment_elems", &moment_elems,
-              "Mean of the r-th powers of all elements of each example.");
-  bind_reduction(m, "mean_elems", &mean_elems, "Mean of all elements of each example.");
-  bind_reduction(m, "std_elems", &std_elems, "Standard deviation of all elements of each example.");
-  bind_moment(m, "moment_batches", &moment_batches, "Mean of the r-th powers over the batch.");
-  bind_reduction(m, "mean_batches", &mean_batches, "Mean over the batch.");
-  bind_reduction(m, "std_batches", &std_batches, "Standard deviation over the batch.");
+  bind_moment(m, "moment_elems", &moment_elems, texts::moment_elems);
+  bind_reduction(m, "mean_elems", &mean_elems, texts::mean_elems);
+  bind_reduction(m, "std_elems", &std_elems, texts::std_elems);
+  bind_moment(m, "moment_batches", &moment_batches, texts::moment_batches);
+  bind_reduction(m, "mean_batches", &mean_batches, texts::mean_batches);
+  bind_reduction(m, "std_batches", &std_batches, texts::std_batches);
 }
 
 void bind_lists_and_draws(nb::module_& m) {
   using nb::arg;
   m.def(
       "emin", [](const ExprListArg& xs) { return PyExpression(min(xs.some_nodes(), here())); },
-      arg("xs"), "The smallest of a list, element by element.");
+      arg("xs"), texts::min);
   m.def(
       "logsumexp",
       [](const ExprListArg& xs) { return PyExpression(logsumexp(xs.some_nodes(), here())); },
-      arg("xs"), "ln(exp(x1) + exp(x2) + ...), element by element. Single: the expression itself.");
+      arg("xs"), texts::logsumexp);
   m.def(
       "hinge_dim",
       [](const ExprArg& x, const IndexListArg& v, const AxisArg& d, float margin) {
         return PyExpression(hinge_dim(x.node(), v.list, axis_of(x, d), margin, here()),
                             PyExpression::Settable::kIndices);
       },
-      arg("x"), arg("v"), arg("d") = 0U, arg("m") = 1.0F,
-      "A hinge loss of each column (d = 0) or row (d = 1) of a matrix, with one index of `v` each: "
-      "the sum over j != v of max(0, x_j - x_v + m).");
+      arg("x"), arg("v"), arg("d") = 0U, arg("m") = 1.0F, texts::hinge_dim);
   m.def(
       "sample_categorical",
       [](const ExprArg& x, const std::string& mode) {
         return PyExpression(
             sample_categorical(x.node(), AttrParam<GradientMode>::read(mode), here()));
       },
-      arg("x"), arg("gradient_mode") = "zero_gradient",
-      "A class drawn with the probabilities softmax(x), as a vector with a 1 in its place.");
+      arg("x"), arg("gradient_mode") = "zero_gradient", texts::sample_categorical);
 }
 
 void bind_functions(nb::module_& m) {
   using nb::arg;
   m.def(
       "emax", [](const ExprListArg& xs) { return PyExpression(max(xs.some_nodes(), here())); },
-      arg("xs"), "The largest of a list, element by element.");
+      arg("xs"), texts::max);
   m.def(
       "log_softmax",
       [](const ExprArg& x, const std::optional<std::vector<unsigned>>& restriction,
@@ -127,13 +117,11 @@ void bind_functions(nb::module_& m) {
         return PyExpression(restriction ? log_softmax(x.node(), *restriction, axis, here())
                                         : log_softmax(x.node(), axis, here()));
       },
-      arg("x"), arg("restrict") = nb::none(), arg("d") = 0U,
-      "Logarithm of the softmax over the positions in `restrict` alone along dimension d: by "
-      "default of each column. The others are -inf and get no gradient. None: over all.");
+      arg("x"), arg("restrict") = nb::none(), arg("d") = 0U, texts::log_softmax);
   m.def(
       "concatenate_cols",
       [](const ExprListArg& xs) { return PyExpression(concatenate_cols(xs.some_nodes(), here())); },
-      arg("xs"), "Lays matrices side by side: `concatenate` along dimension 1.");
+      arg("xs"), texts::concatenate_cols);
   m.def(
       "pickrange",
       [](const ExprArg& x, const PlaceArg& s, const PlaceArg& e) {
@@ -142,7 +130,7 @@ void bind_functions(nb::module_& m) {
         return PyExpression(
             pickrange(node, s.in("pick_range", rows), e.in("pick_range", rows), here()));
       },
-      arg("x"), arg("s"), arg("e"), "`pick_range` of dimension 0, by its old name.");
+      arg("x"), arg("s"), arg("e"), texts::pickrange);
   m.def(
       "attention",
       [](const ExprArg& q, const ExprArg& k, const ExprArg& v,
@@ -154,20 +142,14 @@ void bind_functions(nb::module_& m) {
                    : PyExpression(attention(q.node(), k.node(), v.node(), heads, causal, here()));
       },
       arg("q"), arg("k"), arg("v"), arg("lengths").none() = nb::none(), arg("heads") = 1U,
-      arg("causal") = false,
-      "Scaled dot-product attention of queries q {d,m} to keys k {d,n} with values v {e,n}: {e,m}. "
-      "`lengths`: how many keys count, one number for all examples or one for each. With several "
-      "heads the rows of q, k and v are cut into as many equal pieces, each of which attends by "
-      "itself. Causal: query j attends to the keys up to j.");
+      arg("causal") = false, texts::attention);
   m.def(
       "to_device",
       [](const ExprArg& e, const std::string& device_str) {
         const Device* device = get_device_manager()->get_global_device(device_str);
         return PyExpression(to_device(e.node(), device, here()));
       },
-      arg("e"), arg("device_str"),
-      "A copy on another device, in that device's numbers; the gradient is copied back. On the "
-      "device of `e`: `e` itself. DeviceError if there is no such device.");
+      arg("e"), arg("device_str"), texts::to_device);
 }
 
 nb::list gradients(const ExprArg& loss, const ExprListArg& xs) {
@@ -183,11 +165,7 @@ void bind_gradient(nb::module_& m) {
   m.def("gradient", &gradients, arg("loss"), arg("xs"),
         nb::sig("def gradient(loss: Expression, xs: collections.abc.Iterable[Expression]) -> "
                 "list[Expression]"),
-        "The gradients of a loss as nodes, one for each of `xs`. These nodes can be part of "
-        "another loss, which `backward` or `gradient` differentiates again. A parameter stands for "
-        "all its nodes, a lookup for itself; a gradient is zeros if the loss does not depend on x. "
-        "Of a batch of losses the sum counts. UsageError, and no node is added, if an operation in "
-        "between has no backward in operations.");
+        texts::gradient);
 }
 
 void bind_lstm_gates(nb::module_& m) {
@@ -200,9 +178,7 @@ void bind_lstm_gates(nb::module_& m) {
                                                stddev, here()));
       },
       arg("x_t"), arg("h_tm1"), arg("Wx"), arg("Wh"), arg("b"), arg("weightnoise_std") = 0.0F,
-      "The gates of an LSTM step, in the order i, f, o, g, from a = b + Wx x_t + Wh h_tm1: "
-      "[logistic(a_i); logistic(a_f + 1); logistic(a_o); tanh(a_g)]. With `weightnoise_std` above "
-      "0 each matrix gets normal noise.");
+      texts::vanilla_lstm_gates);
   m.def(
       "vanilla_lstm_gates_concat",
       [](const ExprListArg& x, const ExprArg& h, const ExprArg& w_x, const ExprArg& w_h,
@@ -211,7 +187,7 @@ void bind_lstm_gates(nb::module_& m) {
                                                       b.node(), stddev, here()));
       },
       arg("x_t"), arg("h_tm1"), arg("Wx"), arg("Wh"), arg("b"), arg("weightnoise_std") = 0.0F,
-      "`vanilla_lstm_gates` of a list of inputs, one below the other.");
+      texts::vanilla_lstm_gates_concat);
   m.def(
       "vanilla_lstm_gates_dropout",
       [](const ExprArg& x, const ExprArg& h, const ExprArg& w_x, const ExprArg& w_h,
@@ -221,9 +197,7 @@ void bind_lstm_gates(nb::module_& m) {
                                                        stddev, here()));
       },
       arg("x_t"), arg("h_tm1"), arg("Wx"), arg("Wh"), arg("b"), arg("dropout_mask_x"),
-      arg("dropout_mask_h"), arg("weightnoise_std") = 0.0F,
-      "`vanilla_lstm_gates` whose input and previous state are multiplied with masks first. The "
-      "masks get no gradient.");
+      arg("dropout_mask_h"), arg("weightnoise_std") = 0.0F, texts::vanilla_lstm_gates_dropout);
   m.def(
       "vanilla_lstm_gates_dropout_concat",
       [](const ExprListArg& x, const ExprArg& h, const ExprArg& w_x, const ExprArg& w_h,
@@ -234,7 +208,7 @@ void bind_lstm_gates(nb::module_& m) {
       },
       arg("x_t"), arg("h_tm1"), arg("Wx"), arg("Wh"), arg("b"), arg("dropout_mask_x"),
       arg("dropout_mask_h"), arg("weightnoise_std") = 0.0F,
-      "`vanilla_lstm_gates_dropout` of a list of inputs, one below the other.");
+      texts::vanilla_lstm_gates_dropout_concat);
 }
 
 void bind_operators(nb::module_& m) {

@@ -14,6 +14,7 @@
 #include "arrays.h"
 #include "binding.h"
 #include "errors.h"
+#include "function_texts.h"
 #include "graph.h"
 #include "inputs.h"
 #include "where.h"
@@ -209,32 +210,41 @@ void bind_numbers(nb::module_& m) {
       [](float s, const std::string& device) {
         return add_numbers(Dim({1}), &s, 1, Settable::kNumbers, device);
       },
-      arg("s"), arg("device") = "", "A number, {1}. It can be `set`.");
+      arg("s"), arg("device") = "",
+      "A number.\n\nShapes: -> {1}.\n\n`set` gives the node another number.");
   m.def(
       "vecInput",
       [](unsigned dim, const std::string& device) {
         const std::vector<float> zeros(dim, 0.0F);
         return add_numbers(Dim({dim}), zeros.data(), zeros.size(), Settable::kNumbers, device);
       },
-      arg("dim"), arg("device") = "", "A vector of zeros that can be `set`.");
-  m.def("inputVector", &input_vector, arg("v"), arg("device") = "",
-        "A vector from a list of numbers. It can be `set`.");
+      arg("dim"), arg("device") = "",
+      "A vector of zeros.\n\nShapes: -> {dim}.\n\n`set` gives the node a list of numbers.");
+  m.def(
+      "inputVector", &input_vector, arg("v"), arg("device") = "",
+      "A vector from a list of numbers.\n\nShapes: -> {n} for n numbers.\n\nErrors: TypeError for "
+      "another list.\n\n`set` gives the node another list of the same length.");
   m.attr("vectorInput") = m.attr("inputVector");
   m.def("inputTensor", &input_tensor, arg("arr"), arg("batched") = false, arg("device") = "",
         arg("reusable_expr") = false,
-        "The numbers of an array or nested list, index for index. `batched`: the last axis is the "
-        "batch. A list of arrays of NumPy's, or of others with one axis or more, is a batch of "
-        "them. With `reusable_expr` it "
-        "can be `set`.");
+        "The numbers of an array or nested list, index for index. A list of arrays, of NumPy's or "
+        "of others with one axis or more, is a batch of them.\n\n"
+        "Shapes: (a,b) -> {a,b}; with `batched` the last axis is the batch: (a,b) -> {a}xb.\n\n"
+        "Errors: TypeError for anything else, ShapeError for arrays of different shapes, "
+        "ValueError for an array without an axis.\n\nWith `reusable_expr` it can be `set`.");
   m.def("inputTensorTranspose", &input_tensor_transpose, arg("val"), arg("dim") = nb::none(),
         arg("batch_size") = 1U, arg("device") = "",
-        "Numbers as they lie in memory, column by column.");
-  m.def("sparse_inputTensor", &sparse_input, arg("idxs"), arg("values"), arg("shape"),
-        arg("batched") = false, arg("defval") = 0.0F, arg("device") = "",
-        "`values` at the positions given by one list of indices an axis, `defval` elsewhere. "
-        "`batched`: the last axis is the batch.");
-  m.def("one_hot", &one_hot, arg("d"), arg("idx"), arg("device") = "",
-        "{d} with 1 at `idx`, else 0; a batch for a list. IndexError unless idx < d.");
+        "Numbers as they lie in memory, column by column, the examples of a batch one after the "
+        "other.\n\nShapes: -> dim, with `batch_size` examples; {n} without `dim`.\n\n"
+        "Errors: ShapeError if there are more or fewer numbers.");
+  m.def(
+      "sparse_inputTensor", &sparse_input, arg("idxs"), arg("values"), arg("shape"),
+      arg("batched") = false, arg("defval") = 0.0F, arg("device") = "",
+      "`values` at the positions that `idxs` says, `defval` elsewhere. If a position stands twice, "
+      "the last one counts. `idxs` has a list of indices for each axis.\n\n"
+      "Shapes: -> shape; with `batched` its last axis is the batch.\n\n"
+      "Errors: ValueError if the lengths differ, IndexError for a position outside the shape.");
+  m.def("one_hot", &one_hot, arg("d"), arg("idx"), arg("device") = "", texts::one_hot);
 }
 
 void bind_lookups(nb::module_& m) {
@@ -244,14 +254,13 @@ void bind_lookups(nb::module_& m) {
       [](const PyLookupParameters& p, const IndexArg& index, bool update) {
         return add_lookup(p, ext::NodePayload::of(index.index), update);
       },
-      arg("p"), arg("index") = 0U, arg("update") = true,
-      "A row of a lookup table; without `update` it gets no gradient. It can be `set`.");
+      arg("p"), arg("index") = 0U, arg("update") = true, texts::lookup);
   m.def(
       "lookup_batch",
       [](const PyLookupParameters& p, const IndexListArg& indices, bool update) {
         return add_lookup(p, ext::NodePayload::of(indices.not_empty()), update);
       },
-      arg("p"), arg("indices"), arg("update") = true, "A batch of rows of a lookup table.");
+      arg("p"), arg("indices"), arg("update") = true, texts::lookup);
 }
 
 void bind_constants(nb::module_& m) {
@@ -263,21 +272,21 @@ void bind_constants(nb::module_& m) {
           return PyExpression(
               zeros(graph_here(), dim.with_batch(batch_size), device_named(device)));
         },
-        arg("dim"), arg("batch_size") = 1U, arg("device") = "", "Every element 0.");
+        arg("dim"), arg("batch_size") = 1U, arg("device") = "", texts::zeros);
   }
   m.def(
       "ones",
       [](const DimArg& dim, unsigned batch_size, const std::string& device) {
         return PyExpression(ones(graph_here(), dim.with_batch(batch_size), device_named(device)));
       },
-      arg("dim"), arg("batch_size") = 1U, arg("device") = "", "Every element 1.");
+      arg("dim"), arg("batch_size") = 1U, arg("device") = "", texts::ones);
   m.def(
       "constant",
       [](const DimArg& dim, float val, unsigned batch_size, const std::string& device) {
         return PyExpression(
             constant(graph_here(), dim.with_batch(batch_size), val, device_named(device)));
       },
-      arg("dim"), arg("val"), arg("batch_size") = 1U, arg("device") = "", "Every element `val`.");
+      arg("dim"), arg("val"), arg("batch_size") = 1U, arg("device") = "", texts::constant);
   m.def(
       "random_normal",
       [](const DimArg& dim, float mean, float stddev, unsigned batch_size,
@@ -286,7 +295,7 @@ void bind_constants(nb::module_& m) {
                                           device_named(device)));
       },
       arg("dim"), arg("mean") = 0.0F, arg("stddev") = 1.0F, arg("batch_size") = 1U,
-      arg("device") = "", "Normal numbers. ValueError if stddev is negative.");
+      arg("device") = "", texts::random_normal);
   m.def(
       "random_bernoulli",
       [](const DimArg& dim, float p, float scale, unsigned batch_size, const std::string& device) {
@@ -294,7 +303,7 @@ void bind_constants(nb::module_& m) {
                                              device_named(device)));
       },
       arg("dim"), arg("p"), arg("scale") = 1.0F, arg("batch_size") = 1U, arg("device") = "",
-      "`scale` with probability p, else 0. ValueError unless 0 <= p <= 1.");
+      texts::random_bernoulli);
   m.def(
       "random_gumbel",
       [](const DimArg& dim, float mu, float beta, unsigned batch_size, const std::string& device) {
@@ -302,7 +311,7 @@ void bind_constants(nb::module_& m) {
                                           device_named(device)));
       },
       arg("dim"), arg("mu") = 0.0F, arg("beta") = 1.0F, arg("batch_size") = 1U, arg("device") = "",
-      "Gumbel numbers, mu - beta * ln(-ln(u)). ValueError if beta is negative.");
+      texts::random_gumbel);
   m.def(
       "random_uniform",
       [](const DimArg& dim, float left, float right, unsigned batch_size,
@@ -311,7 +320,7 @@ void bind_constants(nb::module_& m) {
                                            device_named(device)));
       },
       arg("dim"), arg("left"), arg("right"), arg("batch_size") = 1U, arg("device") = "",
-      "Uniform in [left, right). ValueError unless left <= right.");
+      texts::random_uniform);
 }
 
 }  // namespace

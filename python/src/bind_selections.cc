@@ -11,6 +11,7 @@
 #include "dynet/expr/selections.h"
 
 #include "binding.h"
+#include "function_texts.h"
 #include "graph.h"
 #include "where.h"
 
@@ -25,32 +26,27 @@ void bind_convolutions(nb::module_& m) {
       [](const ExprArg& x, const ExprArg& f, const Stride& stride, bool is_valid) {
         return PyExpression(conv2d(x.node(), f.node(), stride, is_valid, here()));
       },
-      arg("x"), arg("f"), arg("stride"), arg("is_valid") = true,
-      "Correlation of an image {h,w,ci} with filters {fh,fw,ci,co}. `is_valid`: windows lie inside "
-      "the image; else it is as if zeros stood around it, and the result has a place for each "
-      "stride.");
+      arg("x"), arg("f"), arg("stride"), arg("is_valid") = true, texts::conv2d);
   m.def(
       "conv2d_bias",
       [](const ExprArg& x, const ExprArg& f, const ExprArg& b, const Stride& stride,
          bool is_valid) {
         return PyExpression(conv2d(x.node(), f.node(), b.node(), stride, is_valid, here()));
       },
-      arg("x"), arg("f"), arg("b"), arg("stride"), arg("is_valid") = true,
-      "`conv2d` plus a bias {co}.");
+      arg("x"), arg("f"), arg("b"), arg("stride"), arg("is_valid") = true, texts::conv2d);
   m.attr("contract3d_1d_bias") = m.attr("contract3d_1d");
   m.def(
       "contract3d_1d_1d",
       [](const ExprArg& x, const ExprArg& y, const ExprArg& z) {
         return PyExpression(contract3d_1d_1d(x.node(), y.node(), z.node(), here()));
       },
-      arg("x"), arg("y"), arg("z"),
-      "Contracts the last dimension of x {i,j,k} with y {k} and the middle one with z {j}.");
+      arg("x"), arg("y"), arg("z"), texts::contract3d_1d_1d);
   m.def(
       "contract3d_1d_1d_bias",
       [](const ExprArg& x, const ExprArg& y, const ExprArg& z, const ExprArg& b) {
         return PyExpression(contract3d_1d_1d(x.node(), y.node(), z.node(), b.node(), here()));
       },
-      arg("x"), arg("y"), arg("z"), arg("b"), "`contract3d_1d_1d` plus a bias {i}.");
+      arg("x"), arg("y"), arg("z"), arg("b"), texts::contract3d_1d_1d);
 }
 
 using Indices = std::vector<unsigned>;
@@ -68,17 +64,11 @@ void bind_segments(nb::module_& m) {
         },
         nb::arg("x"), nb::arg("indices"), nb::arg("segments"), nb::arg("d") = 1U, doc);
   };
-  bind("segment_sum", &segment_sum, PyExpression::Settable::kIndices,
-       "Sums of segments: indices[i] says to which of the `segments` segments entry i of dimension "
-       "d goes, by default column i. One list for all examples, or one for each, one after the "
-       "other.");
-  bind("segment_mean", &segment_mean, PyExpression::Settable::kNot,
-       "Means of segments, indices as for `segment_sum`; 0 for a segment without entries.");
-  bind("segment_max", &segment_max, PyExpression::Settable::kIndices,
-       "The largest entries of segments, indices as for `segment_sum`; 0 for a segment without "
-       "entries. The gradient goes to the first of equal entries.");
+  bind("segment_sum", &segment_sum, PyExpression::Settable::kIndices, texts::segment_sum);
+  bind("segment_mean", &segment_mean, PyExpression::Settable::kNot, texts::segment_mean);
+  bind("segment_max", &segment_max, PyExpression::Settable::kIndices, texts::segment_max);
   bind("segment_softmax", &segment_softmax, PyExpression::Settable::kIndices,
-       "Softmax among the entries of each segment, indices as for `segment_sum`.");
+       texts::segment_softmax);
 }
 
 }  // namespace
@@ -91,41 +81,32 @@ void bind_selections(nb::module_& m) {
       [](const ExprArg& x, const Entries& strides, const Entries& from, const Entries& to) {
         return PyExpression(strided_select(x.node(), strides, from, to, here()));
       },
-      arg("x"), arg("strides"), arg("range_from"), arg("range_to"),
-      "In each dimension k the elements range_from[k], range_from[k] + strides[k], ..., below "
-      "range_to[k]; an entry after the dimensions' entries is for the examples of the batch. A "
-      "missing entry takes everything.");
+      arg("x"), arg("strides"), arg("range_from"), arg("range_to"), texts::strided_select);
   m.def(
       "scatter_add",
       [](const ExprArg& x, const IndexListArg& indices, unsigned rows, const AxisArg& d) {
         return PyExpression(scatter_add(x.node(), indices.list, rows, axis_of(x, d), here()),
                             PyExpression::Settable::kIndices);
       },
-      arg("x"), arg("indices"), arg("rows"), arg("d") = 0U,
-      "Adds the entries of dimension d of x to `rows` entries that begin at 0, each to the one "
-      "that its index says: the gradient of `gather`. One list for all examples, or one for each, "
-      "one after the other.");
+      arg("x"), arg("indices"), arg("rows"), arg("d") = 0U, texts::scatter_add);
   m.def(
       "colwise_add",
       [](const ExprArg& x, const ExprArg& y) {
         return PyExpression(colwise_add(x.node(), y.node(), here()));
       },
-      arg("x"), arg("y"), "Adds a vector to every column of a matrix.");
+      arg("x"), arg("y"), texts::colwise_add);
   m.def(
       "trace_of_product",
       [](const ExprArg& x, const ExprArg& y) {
         return PyExpression(trace_of_product(x.node(), y.node(), here()));
       },
-      arg("x"), arg("y"), "The trace of x times the transposed y: `dot_product`.");
+      arg("x"), arg("y"), texts::trace_of_product);
   m.def(
       "einsum",
       [](const std::string& spec, const ExprListArg& xs) {
         return PyExpression(einsum(spec, xs.nodes(), here()));
       },
-      arg("spec"), arg("xs"),
-      "A contraction of one to three arguments by the names of their dimensions: \"ij,jk->ik\" is "
-      "the product of two matrices. Dimensions that the result does not have are summed over. The "
-      "batch has no name.");
+      arg("spec"), arg("xs"), texts::einsum);
   bind_segments(m);
   bind_convolutions(m);
 }

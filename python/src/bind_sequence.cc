@@ -11,6 +11,7 @@
 #include "dynet/sequence.h"
 
 #include "binding.h"
+#include "function_texts.h"
 #include "graph.h"
 #include "where.h"
 
@@ -67,19 +68,13 @@ void bind_sequence(nb::module_& m) {
         nb::sig("def lookup_sequence(p: LookupParameters, indices: "
                 "collections.abc.Sequence[int] | collections.abc.Sequence[collections.abc.Sequence"
                 "[int]]) -> list[Expression]"),
-        "Rows of a lookup table for all steps of a sequence, or batches of rows for a batch of "
-        "sequences: step t looks up `indices[t]`.");
+        texts::lookup_sequence);
   m.def(
       "sequence_loss",
       [](const ExprArg& scores, const LabelListArg& labels) {
         return PyExpression(sequence_loss(scores.node(), labels.list, here()));
       },
-      arg("scores"), arg("labels"),
-      "The sum over the examples of the batch `scores`, or over the columns of a matrix, of the "
-      "negative log likelihood of their labels; nothing for a label of None. Labels are in the "
-      "order of `concatenate_to_batch` over the steps: all examples of the first step, then all "
-      "examples of the second; in a batch of matrices all columns of the first example come "
-      "first.");
+      arg("scores"), arg("labels"), texts::sequence_loss);
 }
 
 }  // namespace dynet::python

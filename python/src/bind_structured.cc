@@ -11,6 +11,7 @@
 
 #include "arrays.h"
 #include "binding.h"
+#include "function_texts.h"
 #include "graph.h"
 #include "lists.h"
 #include "where.h"
@@ -53,6 +54,7 @@ struct Search {
   const char* name;
   Trees (*best)(const Tensor&, const List&, bool);
   const char* doc;
+  const char* doc_of_batch;
 };
 
 template <const Search* kSearch>
@@ -83,21 +85,12 @@ void bind_search(nb::module_& m) {
         return kSearch->best(Scores(kSearch->name, scores, 2, true).view(), lengths, single_root);
       },
       arg("scores"), arg("lengths"), nb::kw_only(), arg("single_root") = true,
-      nb::sig(many.c_str()),
-      "The trees of a batch of padded sentences, which have these numbers of words.");
+      nb::sig(many.c_str()), kSearch->doc_of_batch);
 }
 
-constexpr Search kSpanningTree{
-    "max_spanning_tree", &max_spanning_tree<>,
-    "The best dependency tree, with crossing arcs too (Chu and Liu, 1965; Edmonds, 1967): the head "
-    "of each word, 0 for the root, h for word h - 1. Scores {words+1,words}, an expression or an "
-    "array, have a column for each word, and a row for each head: first the root, then the words. "
-    "With `single_root` one word stands at the root. A score of -inf forbids an arc. n words take "
-    "n^2 steps."};
-constexpr Search kEisner{
-    "eisner", &eisner<>,
-    "The best dependency tree without crossing arcs (Eisner, 1996). Arguments and result are the "
-    "same as for `max_spanning_tree`. n words take n^3 steps."};
+constexpr Search kSpanningTree{"max_spanning_tree", &max_spanning_tree<>, texts::max_spanning_tree,
+                               texts::max_spanning_tree_2};
+constexpr Search kEisner{"eisner", &eisner<>, texts::eisner, texts::eisner_2};
 
 void bind_cky(nb::module_& m) {
   using nb::arg;
@@ -106,10 +99,7 @@ void bind_cky(nb::module_& m) {
       [](nb::handle scores) { return span_list(cky(Scores("cky", scores, 3, false).view())); },
       arg("scores"),
       nb::sig("def cky(scores: Expression | numpy.typing.ArrayLike) -> list[tuple[int, int, int]]"),
-      "The best binary tree of constituents: its spans (label, begin, end), `end` behind the last "
-      "word, a span before the spans in it. Scores {words,words,labels}, an expression or an "
-      "array: element (i, j, l) is for the words i to j with label l. A score of -inf forbids a "
-      "span. n words take n^3 steps.");
+      texts::cky);
   m.def(
       "cky",
       [](nb::handle scores, const List& lengths) {
@@ -123,7 +113,7 @@ void bind_cky(nb::module_& m) {
       arg("scores"), arg("lengths"),
       nb::sig("def cky(scores: Expression | numpy.typing.ArrayLike, lengths: "
               "collections.abc.Sequence[int]) -> list[list[tuple[int, int, int]]]"),
-      "The trees of a batch of padded sentences, which have these numbers of words.");
+      texts::cky);
 }
 
 // ---- sums
@@ -137,37 +127,27 @@ void bind_sums(nb::module_& m) {
             spanning_tree_log_partition(scores.node(), lengths, single_root, here()));
       },
       arg("scores"), arg("lengths") = List(), arg("single_root") = true,
-      "Logarithm of the sum over all dependency trees of exp(score), with crossing arcs too (the "
-      "matrix-tree theorem; Koo et al., 2007). Scores are {words+1,words}, as for "
-      "`max_spanning_tree`; the gradients are the probabilities of the arcs. `lengths`: of a batch "
-      "of padded sentences, how many words each has.");
+      texts::spanning_tree_log_partition);
   m.def(
       "eisner_log_partition",
       [](const ExprArg& scores, const List& lengths, bool single_root) {
         return PyExpression(eisner_log_partition(scores.node(), lengths, single_root, here()));
       },
       arg("scores"), arg("lengths") = List(), arg("single_root") = true,
-      "Logarithm of the sum over all dependency trees without crossing arcs. The arguments are the "
-      "same as for `spanning_tree_log_partition`.");
+      texts::eisner_log_partition);
   m.def(
       "tree_score",
       [](const ExprArg& scores, const Lists& heads) {
         return PyExpression(std::visit(
             [&](const auto& some) { return tree_score(scores.node(), some, here()); }, heads));
       },
-      arg("scores"), arg("heads"),
-      "Sum of the scores {words+1,words} of the arcs of a dependency tree. `heads`: the head of "
-      "each word, 0 for the root, h for word h - 1; one list for all examples, or one for each, as "
-      "long as its sentence.");
+      arg("scores"), arg("heads"), texts::tree_score);
   m.def(
       "cky_log_partition",
       [](const ExprArg& scores, const List& lengths) {
         return PyExpression(cky_log_partition(scores.node(), lengths, here()));
       },
-      arg("scores"), arg("lengths") = List(),
-      "Logarithm of the sum over all binary trees of constituents, each span with each label. "
-      "Scores are {words,words,labels}, as for `cky`; the gradients are the probabilities of the "
-      "labelled spans. `lengths`: of a batch of padded sentences, how many words each has.");
+      arg("scores"), arg("lengths") = List(), texts::cky_log_partition);
   m.def(
       "spans_score",
       [](const ExprArg& scores,
@@ -186,8 +166,7 @@ void bind_sums(nb::module_& m) {
       nb::sig("def spans_score(scores: Expression, spans: collections.abc.Sequence[tuple[int, int, "
               "int]] | collections.abc.Sequence[collections.abc.Sequence[tuple[int, int, int]]]) "
               "-> Expression"),
-      "Sum of the scores {words,words,labels} of some spans (label, begin, end), such as the spans "
-      "of a tree; one list for all examples, or one for each.");
+      texts::spans_score);
 }
 
 }  // namespace

@@ -18,9 +18,10 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "reference"))
 
+import headers  # noqa: E402
 import pages  # noqa: E402
 from output import agree  # noqa: E402
-from topics import ELSEWHERE, ONLY_CPP, OTHER_NAMES  # noqa: E402
+from topics import ELSEWHERE, ONLY_CPP, OTHER_NAMES, PYTHON_PARAMETERS  # noqa: E402
 
 Names = set[str]
 CPP_FUNCTION = r"^(?:Expression|std::(?:array|vector)<Expression[^>]*>) (\w+|operator[^\s(])\("
@@ -164,3 +165,30 @@ def test_agreement_is_up_to_the_last_printed_digit():
     assert not agree("[3 4]", "[3 4 5]")
     assert not agree("[0.5 nan]", "[0.5 inf]")
     assert not agree("-0.0001 at x", "0.0001 at x")
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_header_and_help_are_one_text() -> None:
+    """Functions that are written by hand: summary, shapes and errors of the header, with Python's names."""
+    for key, entry in headers.keyed(headers.read_headers(ROOT)):
+        written = pages.WRITTEN.get(key)
+        if key.startswith(("input", "parameter", "operator", "const_")) or written is None:
+            continue  # Python has its own forms, and texts, or none
+        for name in written.python if written.python is not None else [key]:
+            text = flat(getattr(dy, name).__doc__)
+            renamed = PYTHON_PARAMETERS.get(key, {})
+            for part in [entry.summary, *(f"{t}: {s}" for t, s in entry.titled.items() if t not in headers.LANGUAGES)]:
+                words = [w for w in part.split() if not any(re.search(rf"\b{c}\b", w) for c in renamed)]
+                at = 0
+                for word in words:
+                    at = text.find(word, at)
+                    assert at >= 0, f"{name}: {word!r} of {part!r} is not in the documentation of Python"
+
+
+def test_functions_say_their_shapes() -> None:
+    own_form = {"apply", "parameter", "const_parameter"}
+    without = {n for n in module_names() - own_form if "Shapes: " not in getattr(dy, n).__doc__}
+    assert without == set()

@@ -45,30 +45,21 @@ Expression sequence_loss(const Expression& scores, const std::vector<unsigned>& 
                              " labels for the scores of " + std::to_string(examples) +
                              " steps; want one each" + graph::built_at(where));
   }
-  if (columns > 1) {
-    for (const unsigned label : labels) {  // before there is a node
-      if (label >= d.rows() && label != kNoLabel) {
-        throw errors::IndexError("sequence_loss: a label is " + std::to_string(label) +
-                                 " for scores of " + to_string(d) + "; want less than " +
-                                 std::to_string(d.rows()) + graph::built_at(where));
-      }
+  const unsigned classes = d.rows();
+  for (const unsigned label : labels) {  // before there is a node
+    if (label >= classes && label != kNoLabel) {
+      throw errors::IndexError("sequence_loss: a label is " + std::to_string(label) +
+                               " for scores of " + to_string(d) + "; want less than " +
+                               std::to_string(classes) + graph::built_at(where));
     }
-    return sequence_loss(reshape(scores, Dim({d.rows()}, examples), where), labels, where);
   }
+  const Expression steps = d.nd == 2 ? reshape(scores, Dim({classes}, examples), where) : scores;
   if (std::find(labels.begin(), labels.end(), kNoLabel) == labels.end()) {
-    return sum_batches(pickneglogsoftmax(scores, labels, where), where);
+    return sum_batches(pickneglogsoftmax(steps, labels, where), where);
   }
-  std::vector<unsigned> classes = labels;
-  std::vector<float> counts(labels.size(), 1.0F);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    if (labels[i] == kNoLabel) {
-      classes[i] = 0;
-      counts[i] = 0.0F;
-    }
-  }
-  const detail::LocatedGraph graph(*scores.pg, where);
-  const Expression losses = pickneglogsoftmax(scores, classes, where);
-  return sum_batches(cmult(losses, input(graph, Dim({1}, examples), counts), where), where);
+  std::vector<unsigned> some = labels;
+  std::replace(some.begin(), some.end(), kNoLabel, classes);  // the class that is ignored
+  return sum_batches(cross_entropy(steps, some, 0.0F, classes, where), where);
 }
 
 }  // namespace dynet

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -93,6 +95,21 @@ TEST_F(SequenceTest, StepsWithoutALabelHaveNoLoss) {
   EXPECT_NE(gradient(whole, 4), (Floats{0, 0, 0}));
   const Expression none = sequence_loss(lookup(cg, table_, 1), {kNoLabel});
   EXPECT_EQ(as_scalar(none.value()), 0.0F);
+}
+
+TEST_F(SequenceTest, NaNInAStepWithoutALabelDoesNotCount) {
+  ComputationGraph cg;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Expression padded = input(cg, Dim({3}, 2), {1, 2, 3, nan, nan, nan});
+  const Expression one = lookup(cg, table_, 1);
+  const Expression loss = sequence_loss(concatenate_to_batch({one, padded}), {0, 2, kNoLabel});
+  const Expression own =
+      sequence_loss(one, {0}) + sequence_loss(input(cg, Dim({3}), {1, 2, 3}), {2});
+  EXPECT_NEAR(as_scalar(loss.value()), as_scalar(own.value()), tolerance::kSumsInFloat);
+  EXPECT_EQ(as_scalar(sequence_loss(input(cg, Dim({3, 1}), {1, 2, 3}), {kNoLabel}).value()), 0.0F);
+  for (const float g : gradient(loss, 1)) {
+    EXPECT_FALSE(std::isnan(g));
+  }
 }
 
 TEST_F(SequenceTest, StepsMayBeColumns) {

@@ -2,8 +2,8 @@
 
 In: include/dynet/expr/*.h and include/dynet/sequence.h. Comments of generated headers
 (tools/generate-api) and of hand-written ones have one form, which is read here: a summary, a
-formula in backticks on a line of its own, notes about parameters ("`name`: ..."), and Shapes,
-Results, Errors, Source, each beginning a line.
+formula in backticks on a line of its own, notes about parameters ("`name`: ..."), and TITLES, each
+beginning a line.
 Out: entries, one for each comment with the declarations that follow it.
 """
 
@@ -13,7 +13,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-TITLES = ("Shapes", "Results", "Errors", "Source")
+LANGUAGES = ("C++", "Python")  # what is true in one language alone
+TITLES = ("Shapes", "Results", "Errors", *LANGUAGES, "Source")
 NOTICE = "// Written by tools/generate-api"
 # How a parameter's type is written for readers, who need not know how the user's line gets there.
 READABLE = [
@@ -96,7 +97,7 @@ def declaration_of(text: str) -> Declaration:
 
 def read_comment(entry: Entry, lines: list[str]) -> None:
     items: list[str] = []
-    titled = re.compile("(?:" + "|".join(TITLES) + "): |`\\w+`: |`[^`]*$|`[^`]*`$")
+    titled = re.compile("(?:" + "|".join(map(re.escape, TITLES)) + "): |`\\w+`: |`[^`]*$|`[^`]*`$")
     for line in filter(None, lines):
         if not items or (not is_open(items[-1]) and (titled.match(line) or is_whole(items[-1]))):
             items.append(line)
@@ -160,3 +161,14 @@ def read_headers(root: Path) -> list[Entry]:
     paths = [p for p in sorted(folder.glob("*.h")) if p.stem not in left_out]
     paths.append(folder.parent / "sequence.h")
     return [entry for path in paths for entry in read_header(path)]
+
+
+def keyed(entries: list[Entry]) -> list[tuple[str, Entry]]:
+    """Entries written by hand under each of their names: "input", "input#2" for the next one of that name."""
+    count: dict[str, int] = {}
+    keys = []
+    for entry in entries:
+        for name in [] if entry.generated else entry.names:
+            count[name] = count.get(name, 0) + 1
+            keys.append((name if count[name] == 1 else f"{name}#{count[name]}", entry))
+    return keys

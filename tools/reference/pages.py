@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import examples
-from headers import TITLES, Entry, read_headers
+from headers import LANGUAGES, TITLES, Entry, keyed, read_headers
 from output import agree
 from python_side import SYMBOLS, Function, Module, read_module
 from topics import ELSEWHERE, ONLY_CPP, TOPICS, WRITTEN, Topic
@@ -100,15 +100,13 @@ def match_operations(entries: list[Entry], module: Module) -> list[Item]:
 
 def match_written(entries: list[Entry], module: Module) -> list[Item]:
     """Items of the headers written by hand, with their operation if they add one node of it."""
-    taken = {o["summary"] for o in module.operations}
+    taken = {o["summary"] for o in module.operations if o["python"] != "-"}
     by_name = {o["name"]: o for o in module.operations}
-    items, count = [], {}
-    for entry in entries:
-        if entry.generated:
-            continue
+    items = []
+    for key, entry in keyed(entries):
         name = entry.names[0]
-        count[name] = count.get(name, 0) + 1
-        key = name if count[name] == 1 else f"{name}#{count[name]}"
+        if not key.startswith(name):
+            continue  # a second name of the entry
         if key not in WRITTEN:
             raise Missing(
                 f"{key} of dynet/expr/{entry.header}.h has no line in WRITTEN of tools/reference/topics.py"
@@ -229,7 +227,8 @@ def entry_text(item: Item, code: str, printed: str, aliases: dict[str, str]) -> 
         lines.append(f"* In Python {other}.")
     if not item.forms and not item.python_operators:
         lines.append(f"* In Python: {ONLY_CPP[entry.names[0]]}.")
-    lines += [f"* {title}: {entry.titled[title]}" for title in TITLES if title in entry.titled]
+    lines += [f"* {'In ' * (title in LANGUAGES)}{title}: {entry.titled[title]}"
+              for title in TITLES if title in entry.titled]  # fmt: skip
     lines += [
         f"* Kind: {kind_text(item)}.",
         *gradient_notes(item),

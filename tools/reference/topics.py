@@ -445,3 +445,19 @@ OTHER_NAMES = {
 ELSEWHERE = {
     "apply": "runs an operation that the program has written in Python: `help(dynet.apply)`",
 }
+
+# Parameters that have another name in Python, of functions written by hand: key -> C++ name -> Python's.
+PYTHON_PARAMETERS = {
+    "hinge_dim": {"indices": "v"},
+    "log_softmax": {"restriction": "restrict"},
+    "strided_select": {"from": "range_from", "to": "range_to"},
+    "colwise_add": {"b": "y"},
+    "to_device": {"x": "e", "device": "device_str"},
+    **dict.fromkeys(["sum_dim", "moment_dim", "mean_dim", "std_dim"], {"dims": "d"}),
+    **dict.fromkeys(["vanilla_lstm_gates", "vanilla_lstm_gates_concat"], {"wx": "Wx", "wh": "Wh"}),
+    **dict.fromkeys(["zeros", "zeroes", "ones", "constant"], {"d": "dim"}),
+    **dict.fromkeys(["random_normal", "random_bernoulli", "random_uniform", "random_gumbel"], {"d": "dim"}),
+    **dict.fromkeys(
+        ["scatter_add", "segment_sum", "segment_mean", "segment_max", "segment_softmax"], {"index": "indices"}
+    ),
+}

@@ -44,12 +44,13 @@ Expression logsumexp(const std::vector<Expression>& xs, Where where = Where::her
 /// d of any tensor: how much the other scores miss a margin m below the right one.
 /// `y_k = sum_{j != v} max(0, x_jk - x_vk + m), v = indices[k]`
 /// Shapes: {a,b,c}xn -> {b,c}xn for d = 0, {a,c}xn for d = 1, ...
-/// `indices`: one index for each row, in a list for all examples or a list for each example. By
-/// pointer the indices are read again at every run, and must have the lengths of the time when the
-/// node was built.
+/// `indices`: one index for each row, in a list for all examples or a list for each example.
 /// Errors: ShapeError if x has no dimension d or more than 2^24 elements along it, or there are
 /// more or fewer indices, ValueError if m is negative or the lists differ in length, IndexError if
 /// an index is too large.
+/// C++: by pointer the indices are read again at every run, and must have the lengths of the time
+/// when the node was built.
+/// Python: a list for all examples; `set` gives the node another list.
 Expression hinge_dim(const Expression& x, const std::vector<unsigned>& indices, unsigned d = 0,
                      float m = 1.0F, Where where = Where::here());
 Expression hinge_dim(const Expression& x, detail::Pointer<std::vector<unsigned>> indices,
@@ -60,15 +61,20 @@ Expression hinge_dim(const Expression& x,
                      detail::Pointer<std::vector<std::vector<unsigned>>> indices, unsigned d = 0,
                      float m = 1.0F, Where where = Where::here());
 
-/// Scaled dot-product attention over the first `lengths[e]` keys of example e: see attention(q, k,
-/// v, heads, causal), which takes all keys. One length stands for all examples; without a batch
-/// several lengths make one. A query without keys gets 0. By pointer lengths are read again at
-/// every run. {2} in braces is a length, and not two heads.
+/// Scaled dot-product attention over the first `lengths[e]` keys of example e: attention with a
+/// length. q has a column for each query, k and v one for each key. With several heads the rows of
+/// q, k and v are cut into equal pieces, one per head, and each piece attends by itself. One length
+/// stands for all examples; without a batch several lengths make one. A query without keys gets 0.
 /// `y_j = sum_i p_ij v_i, p_j = softmax of q_j . k_i / sqrt(d / heads) over the keys i below the
 /// length (causal: and i <= j)`
 /// Shapes: {d,m}, {d,n}, {e,n} -> {e,m}; {d}, {d,n}, {e,n} -> {e}.
-/// Errors: as for attention, and ShapeError if there are neither one length nor one per example,
-/// IndexError if a length is larger than the number of keys.
+/// Errors: ShapeError for other shapes, if heads is 0 or divides d or e not, for more than 2^24
+/// keys or queries, and if there are neither one length nor one per example; IndexError if a length
+/// is larger than the number of keys.
+/// C++: by pointer lengths are read again at every run. {2} in braces is a length, and not two
+/// heads.
+/// Python: without `lengths` all keys count. `set` gives the node other lengths.
+/// Source: Vaswani et al., 2017.
 template <int = 0>
 Expression attention(const Expression& q, const Expression& k, const Expression& v,
                      const std::vector<unsigned>& lengths, unsigned heads = 1, bool causal = false,
@@ -94,12 +100,13 @@ Expression sample_categorical(const Expression& x, GradientMode gradient_mode = 
                               Where where = Where::here());
 
 /// Logarithm of the softmax over the positions in `restriction` alone along dimension d: by default
-/// of each column. The others are -inf and get no gradient. (The second form is for lists in
-/// braces: without it, {1} would be the dimension 1.)
+/// of each column. The others are -inf and get no gradient.
 /// `y_i = x_i - ln(sum_j exp(x_j)) for i in restriction, j in restriction; else -inf`
 /// Shapes: any -> the same.
 /// Errors: ShapeError if x has no dimension d, ValueError if `restriction` is empty, IndexError if
 /// it has a position that x lacks.
+/// C++: the second form is for lists in braces: without it, {1} would be the dimension 1.
+/// Python: without `restrict` all positions count.
 Expression log_softmax(const Expression& x, const std::vector<unsigned>& restriction,
                        unsigned d = 0, Where where = Where::here());
 Expression log_softmax(const Expression& x, const std::initializer_list<unsigned>& restriction,
@@ -118,12 +125,14 @@ Expression concatenate_cols(const std::vector<Expression>& xs, Where where = Whe
 /// `y = x[s:e, ..]`
 /// Shapes: {a,..} -> {e-s,..}.
 /// Errors: ShapeError unless s < e <= the extent of x.
+/// Python: a negative index counts from the end: -1 is the last.
 Expression pickrange(const Expression& x, unsigned s, unsigned e, Where where = Where::here());
 
 /// Sum over the dimensions `dims`, which are removed, and, with `b`, over the batch.
 /// `y = sum of x over dims`
 /// Shapes: {a,b,c}xn -> {b}xn for dims = {0,2}, {1}xn for all of them, {b} with the batch.
 /// Errors: ValueError if there is nothing to sum, ShapeError if x lacks one of `dims`.
+/// Python: `n` has no effect.
 Expression sum_dim(const Expression& x, const std::vector<unsigned>& dims, bool b = false,
                    Where where = Where::here());
 /// Raw moment, the mean of the powers x^r, over the dimensions `dims`, which are removed, and, with

@@ -60,11 +60,13 @@ Expression const_parameter(const detail::LocatedGraph& g, const Parameter& p);
 Expression const_parameter(const detail::LocatedGraph& g, const LookupParameter& lp);
 
 /// One row of a lookup parameter, or for several indices a batch of rows. Gradients are added to
-/// these rows. By pointer the indices are read again at every run.
+/// these rows.
 /// `y = row index of p`
 /// Shapes: -> the shape of a row, xb for b indices.
-/// Errors: IndexError if an index is not below the number of rows: at once for indices by value,
-///   when run for indices by pointer.
+/// Errors: IndexError if an index is not below the number of rows.
+/// C++: by pointer the indices are read again, and looked at, at every run.
+/// Python: with `update=False` the rows get no gradient, as const_lookup in C++. `set` gives the
+/// node another index or list.
 Expression lookup(const detail::LocatedGraph& g, const LookupParameter& p, unsigned index);
 Expression lookup(const detail::LocatedGraph& g, const LookupParameter& p,
                   detail::Pointer<unsigned> pindex);
@@ -75,8 +77,8 @@ Expression lookup(const detail::LocatedGraph& g, const LookupParameter& p,
 /// Rows of a lookup parameter as constants: they get no gradient.
 /// `y = row index of p; dp = 0`
 /// Shapes: -> the shape of a row, xb for b indices.
-/// Errors: IndexError if an index is not below the number of rows: at once for indices by value,
-///   when run for indices by pointer.
+/// Errors: IndexError if an index is not below the number of rows.
+/// C++: by pointer the indices are read again, and looked at, at every run.
 Expression const_lookup(const detail::LocatedGraph& g, const LookupParameter& p, unsigned index);
 Expression const_lookup(const detail::LocatedGraph& g, const LookupParameter& p,
                         detail::Pointer<unsigned> pindex);
@@ -88,15 +90,18 @@ Expression const_lookup(const detail::LocatedGraph& g, const LookupParameter& p,
 /// Every element 0.
 /// `y_i = 0`
 /// Shapes: -> d.
+/// Python: `batch_size` is the number of examples of the result.
 Expression zeros(const detail::LocatedGraph& g, const Dim& d, Device* device = nullptr);
 Expression zeroes(const detail::LocatedGraph& g, const Dim& d, Device* device = nullptr);
 /// Every element 1.
 /// `y_i = 1`
 /// Shapes: -> d.
+/// Python: `batch_size` is the number of examples of the result.
 Expression ones(const detail::LocatedGraph& g, const Dim& d, Device* device = nullptr);
 /// Every element the number `val`.
 /// `y_i = val`
 /// Shapes: -> d.
+/// Python: `batch_size` is the number of examples of the result.
 Expression constant(const detail::LocatedGraph& g, const Dim& d, float val,
                     Device* device = nullptr);
 
@@ -104,24 +109,28 @@ Expression constant(const detail::LocatedGraph& g, const Dim& d, float val,
 /// `y_i normal with this mean and standard deviation`
 /// Shapes: -> d.
 /// Errors: ValueError if stddev is negative.
+/// Python: `batch_size` is the number of examples of the result.
 Expression random_normal(const detail::LocatedGraph& g, const Dim& d, float mean = 0.0F,
                          float stddev = 1.0F, Device* device = nullptr);
 /// Random numbers, each `scale` or 0.
 /// `y_i = scale with probability p, else 0`
 /// Shapes: -> d.
 /// Errors: ValueError unless 0 <= p <= 1.
+/// Python: `batch_size` is the number of examples of the result.
 Expression random_bernoulli(const detail::LocatedGraph& g, const Dim& d, real p, real scale = 1.0F,
                             Device* device = nullptr);
 /// Random numbers from a uniform distribution.
 /// `y_i uniform in [left, right)`
 /// Shapes: -> d.
 /// Errors: ValueError unless left <= right.
+/// Python: `batch_size` is the number of examples of the result.
 Expression random_uniform(const detail::LocatedGraph& g, const Dim& d, real left, real right,
                           Device* device = nullptr);
 /// Random numbers from a Gumbel distribution.
 /// `y_i = mu - beta ln(-ln(u_i)), u_i uniform in (0, 1)`
 /// Shapes: -> d.
 /// Errors: ValueError if beta is negative.
+/// Python: `batch_size` is the number of examples of the result.
 /// Source: Gumbel, 1954.
 Expression random_gumbel(const detail::LocatedGraph& g, const Dim& d, real mu = 0.0F,
                          real beta = 1.0F, Device* device = nullptr);

@@ -22,12 +22,13 @@ Expression strided_select(const Expression& x, const std::vector<int>& strides,
 
 /// Adds the entries of dimension d of x to `rows` entries that begin at 0, each to the one that its
 /// index says: the gradient of gather. One list, with an index per entry, is for all examples, or
-/// each example has its own list, one after the other. By pointer the indices are read again at
-/// every run.
+/// each example has its own list, one after the other.
 /// `y[.., r, ..] = sum of x[.., i, ..] over the i with index[i] = r, in dimension d`
 /// Shapes: {n,..} -> {rows,..} for d = 0, {a,n} -> {a,rows} for d = 1, ...
 /// Errors: ShapeError if x has no dimension d, nothing along it, or another number of indices;
 ///   IndexError if an index is not below rows.
+/// C++: by pointer the indices are read again at every run.
+/// Python: `set` gives the node other indices.
 template <int = 0>
 Expression scatter_add(const Expression& x, const std::vector<unsigned>& index, unsigned rows,
                        unsigned d = 0, Where where = Where::here());
@@ -38,12 +39,14 @@ Expression scatter_add(const Expression& x, detail::Pointer<std::vector<unsigned
 /// Sums and means of segments, such as the edges of a graph by the node to which they lead:
 /// index[i] is the segment, below `segments`, of entry i of dimension d, by default of column i.
 /// One list, with an index per entry, is for all examples, or each example has its own list, one
-/// after the other. By pointer the indices are read again at every run. The sum is scatter_add; the
-/// mean divides it by the number of entries, and is 0 for a segment without entries.
+/// after the other. The sum is scatter_add; the mean divides it by the number of entries, and is 0
+/// for a segment without entries.
 /// `y[.., s, ..] = sum or mean of x[.., i, ..] over the i with index[i] = s, in dimension d`
 /// Shapes: {a,n} -> {a,segments} for d = 1, {n,..} -> {segments,..} for d = 0, ...
 /// Errors: ShapeError if x has no dimension d, nothing along it, or another number of indices;
 ///   IndexError if an index is not below `segments`.
+/// C++: by pointer the indices are read again at every run.
+/// Python: `set` gives the node other indices, but for segment_mean.
 template <int = 0>
 Expression segment_sum(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
                        unsigned d = 1, Where where = Where::here());
@@ -61,6 +64,8 @@ Expression segment_mean(const Expression& x, detail::Pointer<std::vector<unsigne
 /// `y[.., s, ..] = max of x[.., i, ..] over the i with index[i] = s, in dimension d`
 /// Shapes: {a,n} -> {a,segments} for d = 1, {n,..} -> {segments,..} for d = 0, ...
 /// Errors: as for segment_sum, and ShapeError for more than 2^24 entries.
+/// C++: by pointer the indices are read again at every run.
+/// Python: `set` gives the node other indices.
 template <int = 0>
 Expression segment_max(const Expression& x, const std::vector<unsigned>& index, unsigned segments,
                        unsigned d = 1, Where where = Where::here());
@@ -73,6 +78,8 @@ Expression segment_max(const Expression& x, detail::Pointer<std::vector<unsigned
 ///   index[j] = index[i]`
 /// Shapes: any with n entries in dimension d -> the same.
 /// Errors: as for segment_sum.
+/// C++: by pointer the indices are read again at every run.
+/// Python: `set` gives the node other indices.
 /// Source: Velickovic et al., 2018 (the coefficients of graph attention).
 template <int = 0>
 Expression segment_softmax(const Expression& x, const std::vector<unsigned>& index,

@@ -10,7 +10,8 @@ namespace dynet {
 /// then the device of their result.
 /// `y = x`
 /// Shapes: any -> the same.
-/// Errors: ValueError if `device` is null.
+/// C++: ValueError if `device` is null.
+/// Python: DeviceError if there is no device of that name.
 Expression to_device(const Expression& x, const Device* device, Where where = Where::here());
 
 }  // namespace dynet
