@@ -170,6 +170,8 @@ def read(path: str) -> list[tuple[list[str], list[int | None]]]:
     for sentence in dy.ConlluReader(path):
         words = sentence.words
         sentences.append((["<root>", *(w.form for w in words)], [None, *(w.head for w in words)]))
+    if not sentences:
+        raise SystemExit(f"{path} has no sentences")
     return sentences
 
 

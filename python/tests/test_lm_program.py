@@ -97,6 +97,15 @@ def test_scores_add_up():
     assert (total.words, total.unknown, total.value) == (5, 1, math.exp(1))
 
 
+def test_conllu_is_read_by_its_forms(files, model, tmp_path, capsys):
+    rows = [f"{i}\t{form}" + "\t_" * 8 for i, form in enumerate(["the", "dogs", "bark"], 1)]
+    (tmp_path / "a.conllu").write_text("# text = the dogs bark\n" + "\n".join(rows) + "\n\n")
+    (tmp_path / "plain").write_text("the dogs bark\n")
+    capsys.readouterr()
+    assert scored(model, tmp_path / "a.conllu", capsys) == scored(model, tmp_path / "plain", capsys)
+    assert LanguageModel.read(str(tmp_path / "a.conllu")) == [["the", "dogs", "bark"]]
+
+
 def test_the_line_of_an_epoch_has_means_of_words(files, tmp_path, capsys):
     """Without dropout and at a rate near 0: the loss is the logarithm of the perplexity."""
     words = ["--train", str(files / "dev"), "--dev", str(files / "dev"), "--rate=1e-9"]

@@ -230,7 +230,7 @@ void Lines::check(std::string_view line) const {
       constexpr const char* kDigits = "0123456789ABCDEF";
       const auto byte = static_cast<unsigned char>(line[bad]);
       fail(bad + 1, std::string("byte 0x") + kDigits[byte >> 4U] + kDigits[byte & 15U] +
-                        " is not UTF-8 here; convert the file, or read it as Encoding::kBytes");
+                        " is not UTF-8 here; convert the file (C++ can read it as Encoding::kBytes)");
     }
   }
 }

@@ -1,7 +1,8 @@
 """A language model: an LSTM reads a line, and scores all words as the next one.
 
-A file has a sentence per line, words between spaces; lines without words do not count. A line
-begins after the end of another line, and its end is a word too.
+A file has a sentence per line, words between spaces; lines without words do not count. Of a CoNLL-U
+file (NAME.conllu) the forms of the words are the lines. A line begins after the end of another
+line, and its end is a word too.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
 #: Words at most, unless --vocabulary says another number.
 VOCABULARY = 10000
+
+
+def lines(file: str) -> Iterator[list[str]]:
+    if file.endswith(".conllu"):
+        return ([word.form for word in sentence.words] for sentence in _dynet.ConlluReader(file))
+    return iter(_dynet.PlainReader(file))
 
 
 class LinesScore(Perplexity):
@@ -86,7 +93,7 @@ class LanguageModel(Model):
     @staticmethod
     def read(file: str) -> list[list[str]]:
         """All lines. IoError for a file without words."""
-        found = list(_dynet.PlainReader(file))
+        found = list(lines(file))
         if not found:
             raise _dynet.IoError(f"{file}:1: there are no words; want a sentence on each line")
         return found
@@ -117,7 +124,7 @@ class LanguageModel(Model):
 
     def write(self, file: str) -> Iterator[str]:
         """For each line the logarithm of its probability, its perplexity and its words."""
-        for words, loss in self.tag(_dynet.PlainReader(file)):
+        for words, loss in self.tag(lines(file)):
             score = Perplexity()
             score.add(loss, len(words) + 1)
             yield f"{-loss:.4f}\t{score.value:.6g}\t{' '.join(words)}\n"
