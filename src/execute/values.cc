@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "dynet/except.h"
 
@@ -60,35 +61,49 @@ void Values::note_rest(const History& history, std::uint32_t g) {
   }
 }
 
-void Values::place_group(const History& history, std::uint32_t g) {
-  const std::span<const NodeId> members = history.members(g);
-  const ext::Record& record = context_.graph[members[0]].record();
+/// Writes where the results of a group's members lie: `at(k)(i, examples)` is the address of output
+/// k of member i, asked for in order. Aliases lie in their argument's place.
+template <class At>
+void Values::write_places(std::span<const NodeId> members, std::uint32_t g, At at) {
+  Place* const places = places_.data();
+  const graph::Node* const nodes = &context_.graph[0];
+  const ext::Record& record = nodes[members[0]].record();
   if (record.aliases) {
     for (const NodeId m : members) {
-      places_[m] = {places_[context_.graph.args(m)[0]].data, g, 0};
+      places[m] = {places[context_.graph.args(m)[0]].data, g, 0};
     }
     return;
   }
-  const memory::Placement place =
-      memory::place_group(context_.graph, members, pools_.of(context_.memory(members[0])));
-  for (std::uint32_t k = 0; k < record.saved; ++k) {
-    saved_.push_back(static_cast<std::byte*>(place.saved[k]));
-  }
-  Place* const places = places_.data();
-  const graph::Node* const nodes = &context_.graph[0];
   for (std::uint32_t k = 0; k < record.outputs; ++k) {
-    auto* at = static_cast<std::byte*>(place.outputs[k]);
-    const std::int64_t stride = context_.graph.example_bytes(members[0] + k);
+    auto next = at(k);
     std::uint32_t offset = 0;
     for (const NodeId m : members) {
       if (places[m + k].data != nullptr) [[unlikely]] {
         take_from_loose(m + k);
       }
-      places[m + k] = {at, g, offset};
-      at += stride * nodes[m].examples;
+      places[m + k] = {next(nodes[m].examples), g, offset};
       offset += nodes[m].examples;
     }
   }
+}
+
+/// In the order of the groups, one result behind the other.
+void Values::place_group(const History& history, std::uint32_t g) {
+  const std::span<const NodeId> members = history.members(g);
+  const ext::Record& record = context_.graph[members[0]].record();
+  memory::Placement place;
+  if (!record.aliases) {
+    place = memory::place_group(context_.graph, members, pools_.of(context_.memory(members[0])));
+    for (std::uint32_t k = 0; k < record.saved; ++k) {
+      saved_.push_back(static_cast<std::byte*>(place.saved[k]));
+    }
+  }
+  write_places(members, g, [&](std::uint32_t k) {
+    return [at = static_cast<std::byte*>(place.outputs[k]),
+            stride = context_.graph.example_bytes(members[0] + k)](std::uint32_t examples) mutable {
+      return std::exchange(at, at + stride * examples);
+    };
+  });
 }
 
 /// A group computes what an inference scope kept, with another result of its node that was dropped.
@@ -128,29 +143,19 @@ void Values::allocate(const schedule::Plan& plan) {
   }
 }
 
+/// By lifetime: each result has an offset of its own.
 void Values::place_in_layout(const schedule::Plan& plan, std::uint32_t g,
                              std::uint32_t first_group) {
   const schedule::Group& group = plan.groups[g];
   const std::span<const NodeId> members{plan.members.data() + group.first, group.members};
   const ext::Record& record = context_.graph[members[0]].record();
-  if (record.aliases) {
-    for (const NodeId m : members) {
-      places_[m] = {places_[context_.graph.args(m)[0]].data, first_group + g, 0};
-    }
-    return;
-  }
-  std::byte* const block = blocks_[layout_.block[g]];
+  std::byte* const block = record.aliases ? nullptr : blocks_[layout_.block[g]];
   for (std::uint32_t k = 0; k < record.saved; ++k) {
     saved_.push_back(block + layout_.saved[g * ext::kMaxSaved + k]);
   }
-  const std::int64_t* at = layout_.outputs.data() + layout_.first[g];
-  for (std::uint32_t k = 0; k < record.outputs; ++k) {
-    std::uint32_t offset = 0;
-    for (const NodeId m : members) {
-      places_[m + k] = {block + *at++, first_group + g, offset};
-      offset += static_cast<std::uint32_t>(context_.graph.examples(m));
-    }
-  }
+  const std::int64_t* next = layout_.outputs.data() + layout_.first[g];
+  write_places(members, first_group + g,
+               [&](std::uint32_t) { return [&](std::uint32_t) { return block + *next++; }; });
 }
 
 void Values::keep(const schedule::Plan& plan, std::uint32_t first_group,
