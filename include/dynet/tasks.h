@@ -294,6 +294,22 @@ inline Task<void> TaskPromiseOf<void>::get_return_object() {
   return Task<void>(std::coroutine_handle<TaskPromiseOf>::from_promise(*this));
 }
 
+/// A turn of a coroutine that has begun, as Turn.
+template <class Promise>
+bool resume_task(std::coroutine_handle<Promise> task, TaskFlow& flow,
+                 std::vector<Expression>& asked, std::exception_ptr failure) {
+  flow.failure = std::move(failure);
+  flow.innermost.resume();
+  if (!task.done()) {
+    asked.swap(flow.asked);
+    return true;
+  }
+  if (task.promise().error != nullptr) {
+    std::rethrow_exception(std::exchange(task.promise().error, nullptr));
+  }
+  return false;
+}
+
 /// Runs coroutines to their ends.
 template <class T>
 void run_coroutines(ComputationGraph& cg, const std::vector<Task<T>>& tasks,
@@ -307,16 +323,7 @@ void run_coroutines(ComputationGraph& cg, const std::vector<Task<T>>& tasks,
     flows[i].innermost = task;
     turns.emplace_back(
         [task, &flow = flows[i]](std::vector<Expression>& asked, std::exception_ptr failure) {
-          flow.failure = std::move(failure);
-          flow.innermost.resume();
-          if (!task.done()) {
-            asked.swap(flow.asked);
-            return true;
-          }
-          if (task.promise().error != nullptr) {
-            std::rethrow_exception(std::exchange(task.promise().error, nullptr));
-          }
-          return false;
+          return resume_task(task, flow, asked, std::move(failure));
         });
   }
   run_turns(cg, turns, failures);
