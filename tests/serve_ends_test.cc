@@ -136,6 +136,8 @@ TEST(Serve, ARequestThatIsLateEnds) {
   EXPECT_THROW(waiting.get(), errors::TimeoutError);
   blocked.get();
   EXPECT_EQ(until_idle(server).timed_out, 2U);
+  EXPECT_EQ(error_of([&] { blocked.get(); }),
+            "Answer: get() a second time; the result was given before");
 }
 
 TEST(Serve, ARequestWithTooManyNodesEnds) {

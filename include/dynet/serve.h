@@ -29,15 +29,17 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "dynet/dynet.h"
@@ -95,30 +97,87 @@ struct ServeCounts {
   std::size_t nodes = 0, most_nodes = 0;  ///< of the graphs together
 };
 
-/// The result of a request, later. Destroying an answer does not cancel the request. Thread rule:
-/// one thread at a time.
+namespace detail {
+
+[[noreturn]] void refuse_second_get();
+/// The error of a request that its server has lost, for want of memory.
+std::exception_ptr lost_request();
+
+/// The place of an answer, which a request and its Answer share. Moves an exception instead of
+/// sharing it, so that one thread alone reads and destroys it.
+template <class T>
+class AnswerPlace {
+ public:
+  using Result = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+  void put(Result result) {
+    const std::lock_guard lock(mutex_);
+    result_.emplace(std::move(result));
+    is_ready_ = true;
+    ready_.notify_all();
+  }
+  void fail(std::exception_ptr why) {
+    const std::lock_guard lock(mutex_);
+    failure_ = std::move(why);
+    is_ready_ = true;
+    ready_.notify_all();
+  }
+  [[nodiscard]] bool wait_for(std::chrono::nanoseconds time) {
+    std::unique_lock lock(mutex_);
+    return ready_.wait_for(lock, time, [this] { return is_ready_; });
+  }
+  Result take() {
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [this] { return is_ready_; });
+    if (failure_ != nullptr) {
+      std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
+    if (!result_.has_value()) {
+      refuse_second_get();
+    }
+    Result result = std::move(*result_);
+    result_.reset();
+    return result;
+  }
+
+  std::atomic<bool> is_cancelled{false};
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  bool is_ready_ = false;
+  std::optional<Result> result_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace detail
+
+/// The result of a request, later. Destroying an answer does not cancel the request. Thread-safe.
 template <class T>
 class Answer {
  public:
-  /// Waits, and gives the result or throws the exception of the request, once:
-  /// std::future_error afterwards.
-  T get() { return result_.get(); }
+  /// Waits, and gives the result or throws the exception of the request. Once: UsageError
+  /// afterwards.
+  T get() {
+    if constexpr (std::is_void_v<T>) {
+      place_->take();
+    } else {
+      return place_->take();
+    }
+  }
   /// Whether the result is there, at the latest after this time.
-  template <class Rep, class Period>
-  [[nodiscard]] bool wait_for(const std::chrono::duration<Rep, Period>& time) const {
-    return result_.wait_for(time) == std::future_status::ready;
+  [[nodiscard]] bool wait_for(std::chrono::nanoseconds time) const {
+    return place_->wait_for(time);
   }
   /// Asks for an end of the request, which then has a CancelledError, before its next turn.
   /// A request that has ended keeps its result.
-  void cancel() { is_cancelled_->store(true, std::memory_order_relaxed); }
+  void cancel() { place_->is_cancelled.store(true, std::memory_order_relaxed); }
 
   /// The library's own.
-  Answer(std::future<T> result, std::shared_ptr<std::atomic<bool>> is_cancelled)
-      : result_(std::move(result)), is_cancelled_(std::move(is_cancelled)) {}
+  explicit Answer(std::shared_ptr<detail::AnswerPlace<T>> place) : place_(std::move(place)) {}
 
  private:
-  std::future<T> result_;
-  std::shared_ptr<std::atomic<bool>> is_cancelled_;
+  std::shared_ptr<detail::AnswerPlace<T>> place_;
 };
 
 namespace detail {
@@ -140,7 +199,8 @@ class ServedRequest {
   virtual void finish() noexcept = 0;
   virtual void fail(std::exception_ptr why) noexcept = 0;
 
-  std::shared_ptr<std::atomic<bool>> is_cancelled = std::make_shared<std::atomic<bool>>(false);
+  [[nodiscard]] virtual bool is_cancelled() const = 0;
+
   std::chrono::steady_clock::time_point begin, deadline;
 };
 
@@ -158,7 +218,7 @@ struct ServedTask {  // any value: the function has come to its end
     return false;
   }
   void end() {}
-  void give(std::promise<Result>& to) { to.set_value(std::move(*result)); }
+  Returned take() { return std::move(*result); }
 };
 template <>
 struct ServedTask<void> {
@@ -172,7 +232,7 @@ struct ServedTask<void> {
     return false;
   }
   void end() {}
-  void give(std::promise<void>& to) { to.set_value(); }
+  std::monostate take() { return {}; }
 };
 template <>
 struct ServedTask<TaskStep> {  // a task without coroutines, called again after each question
@@ -194,7 +254,7 @@ struct ServedTask<TaskStep> {  // a task without coroutines, called again after 
     return !asked.empty();
   }
   void end() { step = nullptr; }
-  void give(std::promise<void>& to) { to.set_value(); }
+  std::monostate take() { return {}; }
 };
 #if defined(__cpp_impl_coroutine)
 template <class T>
@@ -219,7 +279,7 @@ struct ServedTask<Task<T>> {
     return false;
   }
   void end() { task = Task<T>(); }
-  void give(std::promise<T>& to) { to.set_value(std::move(*result)); }
+  T take() { return std::move(*result); }
 };
 template <>
 struct ServedTask<Task<void>> {
@@ -238,7 +298,7 @@ struct ServedTask<Task<void>> {
     return resume_task(task.handle(), flow, asked, std::move(failure));
   }
   void end() { task = Task<void>(); }
-  void give(std::promise<void>& to) { to.set_value(); }
+  std::monostate take() { return {}; }
 };
 #endif
 
@@ -251,7 +311,17 @@ class RequestOf final : public ServedRequest {
   using Result = typename Served::Result;
 
   explicit RequestOf(Function function) : function_(std::move(function)) {}
-  [[nodiscard]] Answer<Result> answer() { return {result_.get_future(), is_cancelled}; }
+  RequestOf(const RequestOf&) = delete;
+  RequestOf& operator=(const RequestOf&) = delete;
+  ~RequestOf() override {
+    if (!is_answered_) {
+      place_->fail(lost_request());
+    }
+  }
+  [[nodiscard]] Answer<Result> answer() const { return Answer<Result>(place_); }
+  [[nodiscard]] bool is_cancelled() const override {
+    return place_->is_cancelled.load(std::memory_order_relaxed);
+  }
 
   bool turn(ComputationGraph& cg, void* model, std::vector<Expression>& asked,
             std::exception_ptr failure) override {
@@ -267,18 +337,23 @@ class RequestOf final : public ServedRequest {
   }
   void finish() noexcept override {
     try {
-      task_.give(result_);
+      place_->put(task_.take());
+      is_answered_ = true;
     } catch (...) {
       fail(std::current_exception());
     }
   }
-  void fail(std::exception_ptr why) noexcept override { result_.set_exception(std::move(why)); }
+  void fail(std::exception_ptr why) noexcept override {
+    place_->fail(std::move(why));
+    is_answered_ = true;
+  }
 
  private:
   std::optional<Function> function_;  ///< lives as long as its task, which may refer to it
   Served task_;
-  std::promise<Result> result_;
+  std::shared_ptr<AnswerPlace<Result>> place_ = std::make_shared<AnswerPlace<Result>>();
   bool has_begun_ = false;
+  bool is_answered_ = false;
 };
 
 /// Puts a model into a graph. `session` is the model in this graph before, or null.

@@ -29,6 +29,15 @@ namespace dynet::detail {
 using Clock = std::chrono::steady_clock;
 using api::ServeGraph;
 
+void refuse_second_get() {
+  throw errors::UsageError("Answer: get() a second time; the result was given before");
+}
+
+std::exception_ptr lost_request() {
+  return std::make_exception_ptr(
+      errors::UsageError("RequestServer: the request was lost, because there was no memory"));
+}
+
 ServedRequest::~ServedRequest() = default;
 
 /// The members that threads share; `mutex` is for all but the first three.
@@ -83,7 +92,7 @@ void try_out(const ServedModel& model) {
 
 /// Why a request may not go on; null if it may.
 std::exception_ptr reason_to_end(const ServedRequest& request, Clock::time_point now) {
-  if (request.is_cancelled->load(std::memory_order_relaxed)) {
+  if (request.is_cancelled()) {
     return std::make_exception_ptr(
         errors::CancelledError("RequestServer: the request was cancelled"));
   }
