@@ -6,7 +6,7 @@
 
 set(objects "")
 foreach(stage IN LISTS DYNET_BUILT)
-  if(NOT stage MATCHES "^(trainers|workers)$")
+  if(NOT stage MATCHES "^(trainers|workers|distributed)$")
     set(of_stage $<TARGET_OBJECTS:dynet_${stage}>)
     list(APPEND objects "$<FILTER:${of_stage},EXCLUDE,/(checkpoint|safetensors_trainer)[.]cc[.]o$>")
   endif()

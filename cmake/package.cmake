@@ -1,6 +1,6 @@
 # `cmake --install build/release [--prefix DIR]`: the package `dynet` with the target dynet::dynet, with
 # dynet::testing for programs that test operations of their own, and with dynet::inference, the component
-# `inference`, if DYNET_INFERENCE is on.
+# `inference`, if DYNET_INFERENCE is on, and dynet::mpi, the component `mpi`, if MPI was found.
 # Everything else the library is made of (Highway, threads) is its own affair: a user of the package
 # needs a C++17 compiler and, at run time, libhwy.
 
@@ -15,6 +15,9 @@ set(DYNET_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/dynet)
 set(libraries dynet dynet_testing)
 if(DYNET_INFERENCE)
   list(APPEND libraries dynet_inference)
+endif()
+if(TARGET dynet_mpi)
+  list(APPEND libraries dynet_mpi)
 endif()
 install(TARGETS ${libraries} EXPORT dynetTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development

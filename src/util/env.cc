@@ -44,6 +44,8 @@ std::string option_value(std::string_view option) {
   return std::string(read(option_variable(option).c_str()));
 }
 
+std::string_view launcher_variable(const char* name) { return read(name); }
+
 bool is_paranoid() {
   const std::string_view value = read("DYNET_PARANOID");
   return !value.empty() && value != "0";

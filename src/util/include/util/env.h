@@ -30,6 +30,8 @@ struct EnvVariable {
 [[nodiscard]] std::string option_value(std::string_view option);
 /// The text of DYNET_GPU_LIBRARY: the path of the library of GPUs, or empty.
 [[nodiscard]] std::string gpu_library();
+/// A variable of a launcher of many processes, such as RANK; empty if it is not set.
+[[nodiscard]] std::string_view launcher_variable(const char* name);
 /// DYNET_PARANOID is set, to anything but "0".
 [[nodiscard]] bool is_paranoid();
 

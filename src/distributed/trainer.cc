@@ -1,0 +1,52 @@
+#include "distributed/trainer.h"
+
+#include <exception>
+
+#include "dynet/distributed.h"
+#include "dynet/training.h"
+
+#include "distributed/ranks.h"
+
+namespace dynet {
+
+DistributedTrainer::Implementation::~Implementation() {
+  if (std::uncaught_exceptions() == exceptions_) {
+    try {
+      ranks_->close();
+    } catch (const std::exception&) {
+      // A rank that is elsewhere has the same error, and can throw it.
+    }
+  } else {
+    ranks_->note_error();
+  }
+  ranks_->give_back_gradients();
+  if (ranks_->is_broken()) {
+    static_cast<void>(ranks_.release());  // messages may still arrive in its memory
+  }
+}
+
+DistributedTrainer::DistributedTrainer(Trainer& trainer,
+                                       std::shared_ptr<distributed::Exchange> exchange,
+                                       const distributed::Options& options)
+    : it_(std::make_unique<Implementation>(trainer, std::move(exchange), options)) {}
+DistributedTrainer::~DistributedTrainer() = default;
+
+unsigned DistributedTrainer::rank() const { return it_->ranks().rank(); }
+unsigned DistributedTrainer::size() const { return it_->ranks().size(); }
+Trainer& DistributedTrainer::trainer() const { return it_->ranks().trainer(); }
+void DistributedTrainer::update(std::uint64_t examples) { it_->ranks().update(examples); }
+void DistributedTrainer::check() { it_->ranks().check(); }
+std::vector<double> DistributedTrainer::sum(const std::vector<double>& numbers) {
+  return it_->ranks().sum(numbers);
+}
+double DistributedTrainer::sum(double number) { return it_->ranks().sum({number})[0]; }
+std::string DistributedTrainer::from_first(const std::string& bytes) {
+  return it_->ranks().from_first(bytes);
+}
+void DistributedTrainer::close() {
+  it_->ranks().close();
+  it_->ranks().give_back_gradients();
+}
+distributed::Traffic DistributedTrainer::traffic() const { return it_->ranks().traffic(); }
+
+}  // namespace dynet

@@ -1,0 +1,255 @@
+// A job of several ranks, which mpi_test.cc starts:
+//   ranks train STEPS sparse|dense|exact           trains, and prints checksum and loss
+//   ranks resume FOLDER STEPS EVERY                goes on from the newest checkpoint to STEPS
+//   ranks fault KIND RANK STEP FOLDER              trains without end; one rank fails at a step
+//   ranks pool STEPS                               gradients by workers of each rank
+// KIND: throw, caught (and main returns 1), kill, exit, leave (main returns 0), hang, nan.
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dynet/dynet.h"
+#include "dynet/expr.h"
+#include "dynet/init.h"
+#include "dynet/mpi.h"
+#include "dynet/training.h"
+#include "dynet/workers.h"
+
+namespace {
+
+using World = std::shared_ptr<dynet::distributed::Exchange>;
+
+constexpr unsigned kSentences = 97;
+
+/// The model of src/distributed/test_ranks.h.
+struct Model {
+  dynet::ParameterCollection parameters;
+  dynet::LookupParameter words = parameters.add_lookup_parameters(200, {6}, "words");
+  dynet::Parameter hidden = parameters.add_parameters({8, 6}, 0.0F, "hidden");
+  dynet::Parameter scores = parameters.add_parameters({5, 8}, 0.0F, "scores");
+
+  [[nodiscard]] dynet::Expression sentence(dynet::ComputationGraph& cg, unsigned n) const {
+    std::vector<dynet::Expression> losses;
+    for (unsigned i = 0; i <= n % 5; ++i) {
+      const dynet::Expression x =
+          tanh(parameter(cg, hidden) * lookup(cg, words, (7 * n + 3 * i) % 200));
+      losses.push_back(pickneglogsoftmax(parameter(cg, scores) * x, (n + i) % 5));
+    }
+    return dynet::sum(losses);
+  }
+  [[nodiscard]] dynet::Expression sum_of(dynet::ComputationGraph& cg,
+                                         const std::vector<unsigned>& sentences) const {
+    std::vector<dynet::Expression> losses;
+    losses.reserve(sentences.size());
+    for (const unsigned n : sentences) {
+      losses.push_back(sentence(cg, n));
+    }
+    return dynet::sum(losses);
+  }
+  void learn(const std::vector<unsigned>& sentences) const {
+    dynet::ComputationGraph cg;
+    const dynet::Expression loss = sum_of(cg, sentences) / static_cast<float>(sentences.size());
+    cg.forward(loss);
+    cg.backward(loss);
+  }
+};
+
+/// This rank's sentences of a step, of 12 in all.
+std::vector<unsigned> share(const dynet::distributed::Exchange& world, unsigned step) {
+  std::vector<unsigned> mine;
+  for (unsigned i = 0; i < 12; ++i) {
+    if (i * world.size() / 12 == world.rank()) {
+      mine.push_back((step * 17 + i * 5) % kSentences);
+    }
+  }
+  return mine;
+}
+
+/// A line that others do not divide.
+void say(const char* text, unsigned rank, unsigned long long number, double loss) {
+  char line[160];
+  const int n =
+      std::snprintf(line, sizeof line, "%s rank %u: %016llx %.9g\n", text, rank, number, loss);
+  std::cout.write(line, n).flush();
+}
+
+void report(const Model& model, const dynet::distributed::Exchange& world) {
+  unsigned long long sum = 1469598103934665603ULL;
+  for (const auto& p : model.parameters.parameters_list()) {
+    for (const float x : dynet::as_vector(p->values)) {
+      unsigned bits = 0;
+      std::memcpy(&bits, &x, sizeof bits);
+      sum = (sum ^ bits) * 1099511628211ULL;
+    }
+  }
+  for (const dynet::Tensor& row : *model.words.values()) {
+    for (const float x : dynet::as_vector(row)) {
+      unsigned bits = 0;
+      std::memcpy(&bits, &x, sizeof bits);
+      sum = (sum ^ bits) * 1099511628211ULL;
+    }
+  }
+  std::vector<unsigned> all(kSentences);
+  for (unsigned n = 0; n < kSentences; ++n) {
+    all[n] = n;
+  }
+  dynet::ComputationGraph cg;
+  const double loss = dynet::as_scalar(cg.forward(model.sum_of(cg, all)));
+  say("values", world.rank(), sum, loss);
+}
+
+int train(const World& world, unsigned steps, const std::string& how) {
+  Model model;
+  dynet::AdamTrainer adam(model.parameters, 0.005F);
+  adam.set_lookup_updates(how == "exact"   ? dynet::LookupUpdates::kExact
+                          : how == "dense" ? dynet::LookupUpdates::kDense
+                                           : dynet::LookupUpdates::kSparse);
+  dynet::DistributedTrainer trainer(adam, world, {.check_every = 50});
+  for (unsigned step = 0; step < steps; ++step) {
+    model.learn(share(*world, step));
+    trainer.update();
+  }
+  trainer.check();
+  report(model, *world);
+  return 0;
+}
+
+int resume(const World& world, const std::string& folder, unsigned steps, unsigned every) {
+  Model model;
+  dynet::AdamTrainer adam(model.parameters, 0.005F);
+  dynet::DistributedTrainer trainer(adam, world, {.check_every = 1});
+  dynet::CheckpointPolicy policy;
+  policy.every_steps = every;
+  dynet::DistributedCheckpointer checkpoints(folder, trainer, policy);
+  const bool is_resumed = checkpoints.resume();
+  unsigned step = is_resumed ? static_cast<unsigned>(std::stoul(checkpoints.position())) : 0;
+  say("resumed", world->rank(), step, static_cast<double>(checkpoints.steps()));
+  for (; step < steps; ++step) {
+    model.learn(share(*world, step));
+    trainer.update();
+    checkpoints.step(std::to_string(step + 1));
+  }
+  report(model, *world);
+  return 0;
+}
+
+[[noreturn]] void hang() {
+  for (;;) {
+    std::this_thread::sleep_for(std::chrono::seconds(60));
+  }
+}
+
+/// The moment, for the test, on the clock of the machine.
+void note_time(const std::string& file) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  std::ofstream(file) << std::chrono::duration<double>(now).count();
+}
+
+void fail(const std::string& kind, Model& model) {
+  if (kind == "throw" || kind == "caught") {
+    throw std::runtime_error("a fault of the test");
+  }
+  if (kind == "kill") {
+    kill(getpid(), SIGKILL);
+  }
+  if (kind == "exit") {
+    std::exit(3);  // NOLINT(concurrency-mt-unsafe): as a program might
+  }
+  if (kind == "hang") {
+    hang();
+  }
+  if (kind == "nan") {
+    model.scores.gradients()->v[3] = std::numeric_limits<float>::quiet_NaN();
+  }
+}
+
+int fault(const World& world, const std::string& kind, unsigned rank, unsigned at,
+          const std::string& folder) {
+  Model model;
+  dynet::AdamTrainer adam(model.parameters, 0.005F);
+  dynet::DistributedTrainer trainer(adam, world, {.patience = 3});
+  dynet::CheckpointPolicy policy;
+  policy.every_steps = 5;
+  dynet::DistributedCheckpointer checkpoints(folder, trainer, policy);
+  for (unsigned step = 0;; ++step) {
+    model.learn(share(*world, step));
+    if (world->rank() == rank && step == at) {
+      note_time(folder + "/fault");
+      if (kind == "leave") {
+        return 0;
+      }
+      fail(kind, model);
+    }
+    trainer.update();
+    checkpoints.step(std::to_string(step + 1));
+  }
+}
+
+/// Each rank shares its sentences among two workers of its own.
+int pool(const World& world, unsigned steps) {
+  Model model;
+  dynet::AdamTrainer adam(model.parameters, 0.005F);
+  dynet::DistributedTrainer trainer(adam, world, {.check_every = 10});
+  dynet::WorkerPool workers(
+      model.parameters,
+      [&model](dynet::ComputationGraph& cg, const std::vector<unsigned>& examples) {
+        return model.sum_of(cg, examples);
+      },
+      {2});
+  for (unsigned step = 0; step < steps; ++step) {  // the mean of the examples, as in train()
+    workers.learn(share(*world, step));
+    trainer.update();
+  }
+  workers.close();
+  trainer.check();
+  report(model, *world);
+  return 0;
+}
+
+void initialize(bool is_shared) {
+  dynet::DynetParams params;
+  params.random_seed = 5;
+  params.shared_parameters = is_shared;
+  dynet::initialize(params);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const auto number = [&](std::size_t i) { return static_cast<unsigned>(std::stoul(words.at(i))); };
+  if (words.at(0) == "fault" && words.at(1) == "caught") {
+    const World world = dynet::mpi::start();
+    try {
+      initialize(false);
+      return fault(world, words[1], number(2), number(3), words.at(4));
+    } catch (const std::exception& e) {
+      std::cerr << "main: " << e.what() << '\n';
+      return 1;
+    }
+  }
+  return dynet::mpi::run([&](const World& world) {
+    initialize(words[0] == "pool");
+    if (words[0] == "pool") {
+      return pool(world, number(1));
+    }
+    if (words[0] == "train") {
+      return train(world, number(1), words.at(2));
+    }
+    if (words[0] == "resume") {
+      return resume(world, words.at(1), number(2), number(3));
+    }
+    return fault(world, words.at(1), number(2), number(3), words.at(4));
+  });
+}
