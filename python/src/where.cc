@@ -1,16 +1,4 @@
-// Reading the frame through the public functions makes a frame object for it, about 100 ns for the
-// first node of each call of a Python function. In 3.11 its two fields are read directly instead.
-#include <Python.h>
-#if PY_VERSION_HEX < 0x030b0000
-#include <frameobject.h>  // the frame itself: 3.10 has no function for where it is
-#endif
-#if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030c0000 && \
-    __has_include(<internal/pycore_frame.h>)
-#define DYNET_READS_FRAME 1
-#define Py_BUILD_CORE 1  // NOLINT: CPython's own name
-#include <internal/pycore_frame.h>
-#undef Py_BUILD_CORE
-#endif
+#include "where.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -22,9 +10,9 @@
 #include <vector>
 
 #include "ended.h"
+#include "frames.h"
 #include "gil.h"
 #include "lock.h"
-#include "where.h"
 
 namespace dynet::python {
 namespace {
@@ -157,33 +145,8 @@ KeptCode& kept_code() {
 /// The innermost frame that is the program's.
 Place innermost() {
   Place place;
-#ifdef DYNET_READS_FRAME
-  const _PyInterpreterFrame* frame = PyThreadState_Get()->cframe->current_frame;
-  while (frame != nullptr && (place.code = kept_code().keep(frame->f_code)) == 0) {
-    frame = frame->previous;
-  }
-  if (frame != nullptr) {
-    place.offset = _PyInterpreterFrame_LASTI(frame) * static_cast<int>(sizeof(_Py_CODEUNIT));
-  }
-#else
-  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  while (frame != nullptr && place.code == 0) {
-    PyCodeObject* code = PyFrame_GetCode(frame);
-    place.code = kept_code().keep(code);
-    if (place.code != 0) {
-#if PY_VERSION_HEX < 0x030b0000
-      place.offset = frame->f_lasti * 2;  // it counts instructions, of two bytes each
-#else
-      place.offset = PyFrame_GetLasti(frame);
-#endif
-    }
-    Py_DECREF(code);  // kept_code() has its own
-    PyFrameObject* caller = PyFrame_GetBack(frame);
-    Py_DECREF(frame);
-    frame = caller;
-  }
-  Py_XDECREF(frame);
-#endif
+  place.offset = find_frame(
+      [&place](PyCodeObject* code) { return (place.code = kept_code().keep(code)) != 0; });
   return place;
 }
 
