@@ -78,6 +78,25 @@ std::optional<double> Kernels::product_with_norm(const Operand& a, const Operand
   return std::nullopt;
 }
 
+void Kernels::run_all(const RuleInfo& rule, Direction direction, const void* op,
+                      std::span<const RuleRun> runs) const {
+  for (const RuleRun& r : runs) {
+    run(rule, direction, op, r.in, r.out, r.n);
+  }
+}
+
+void Kernels::add_all(double scale, std::span<const Addition> all, std::int64_t n) const {
+  for (const Addition& a : all) {
+    add_scaled(scale, a.from, a.to, n, a.stores);
+  }
+}
+
+void Kernels::add_squared_norms(std::span<const NumberRun> all, double* sum) const {
+  for (const NumberRun& x : all) {
+    add_squared_norm(x.data, x.n, sum);
+  }
+}
+
 void weight_gradient(Call& call, std::size_t operand, const Operand& dy, const Operand& x) {
   const Operand& d_weight = call.d_in[operand];
   // The sink takes products of whole examples: all of the weight's gradient, column by column,

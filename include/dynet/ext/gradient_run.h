@@ -335,7 +335,7 @@ class GradientRun {
     backward.out = outputs;
     backward.d_out = d_outputs;
     backward.d_in = d_in;
-    run_rows_backward(kRowRule<Rule>, &rule, backward);
+    call_.kernels.run_rows_call(kRowRule<Rule>, Direction::kBackward, &rule, backward);
   }
 
   /// The gradient of argument i, or a term of it. An operation of any number of arguments gives

@@ -1,8 +1,10 @@
 #pragma once
 
 // The loops of a device. Operations are written over these loops; a new device implements this
-// class and its memory (memory.h), and nothing else. `run` takes elementwise rules (rule.h),
-// `run_rows` rules over rows (over.h). Example: the transpose of {2,3} is one move over the box
+// class and its memory (memory.h), and nothing else. `run_call` takes elementwise rules (rule.h),
+// `run_rows_call` rules over rows (over.h): both have a default that cuts the call for `run` and
+// `run_rows`. A device that pays for each start, a GPU, overrides the functions that take a whole
+// call or a list. Example: the transpose of {2,3} is one move over the box
 // {2,3} with from_stride {1,2} and to_stride {3,1}.
 //
 // All numbers and indices lie in the device's memory, and a device may run a call later: memory.h
@@ -85,6 +87,7 @@ enum class Order : std::uint8_t {
   kAsTheyStand,  ///< by position
 };
 
+struct Call;      // info.h
 struct Chain;     // chain.h
 struct RuleInfo;  // rule_loop.h
 struct Stream;
@@ -92,6 +95,24 @@ struct RowRule;  // rows.h
 struct RowCall;
 /// A rule's loop of values, or its loop of gradients.
 enum class Direction : std::uint8_t { kForward, kBackward };
+
+/// One run of a list: the streams of Kernels::run.
+struct RuleRun {
+  const Stream* in;
+  const Stream* out;
+  std::int64_t n;
+};
+/// An addition of a list: *to = or += scale * *from.
+struct Addition {
+  const void* from;
+  void* to;
+  bool stores;
+};
+/// Numbers in a row.
+struct NumberRun {
+  const void* data;
+  std::int64_t n;
+};
 
 /// One device's loops. Thread rule: const, without state; any number of threads.
 class Kernels {
@@ -106,6 +127,17 @@ class Kernels {
   /// here.
   [[nodiscard]] virtual const void* zero() const = 0;
 
+  /// Runs a rule over a whole call: arguments of any number of blocks, broadcast, repeated or
+  /// summed; `op` is the operation. The default cuts the call into runs (rule_cutter.cc).
+  virtual void run_call(const RuleInfo& rule, Direction direction, const void* op,
+                        const Call& call) const;
+  /// Runs a rule over rows over a whole call. The default cuts the call into boxes of rows
+  /// (row_cutter.cc).
+  virtual void run_rows_call(const RowRule& rule, Direction direction, const void* op,
+                             const Call& call) const;
+  /// Runs a rule over several runs that share no written memory. The default calls run().
+  virtual void run_all(const RuleInfo& rule, Direction direction, const void* op,
+                       std::span<const RuleRun> runs) const;
   /// Runs a rule over n elements: `op` is the operation, `in` and `out` are its streams in the
   /// order that RuleLoop (rule_loop.h) states. Rules without values or gradients are not run.
   virtual void run(const RuleInfo& rule, Direction direction, const void* op, const Stream* in,
@@ -160,9 +192,14 @@ class Kernels {
   /// y = or += scale * x, n elements in a row.
   virtual void add_scaled(double scale, const void* x, void* y, std::int64_t n,
                           bool store) const = 0;
+  /// Additions of n elements each, in the order of the list: several may have the same `to`.
+  /// The default calls add_scaled().
+  virtual void add_all(double scale, std::span<const Addition> all, std::int64_t n) const;
   /// *sum += the squares of n elements. `sum` lies in the device's memory, so that the host does
   /// not wait.
   virtual void add_squared_norm(const void* x, std::int64_t n, double* sum) const = 0;
+  /// The same for several runs. The default calls add_squared_norm().
+  virtual void add_squared_norms(std::span<const NumberRun> all, double* sum) const;
 };
 
 }  // namespace dynet::ext

@@ -284,15 +284,19 @@ constexpr void fill_computing(Record& r) {
   if constexpr (Rule<Op>) {
     r.rule = &kRuleInfo<Op>;
     r.forward = [](const void* op, Call& call) {
-      run_rule_forward(*kForms<Op>[call.absent], op, call);
+      call.kernels.run_call(*kForms<Op>[call.absent], Direction::kForward, op, call);
     };
     r.backward = [](const void* op, Call& call) {
-      run_rule_backward(*kForms<Op>[call.absent], op, call);
+      call.kernels.run_call(*kForms<Op>[call.absent], Direction::kBackward, op, call);
     };
   } else if constexpr (RowOperation<Op>) {
     r.row_rule = &kRowRule<Op>;
-    r.forward = [](const void* op, Call& call) { run_rows_forward(kRowRule<Op>, op, call); };
-    r.backward = [](const void* op, Call& call) { run_rows_backward(kRowRule<Op>, op, call); };
+    r.forward = [](const void* op, Call& call) {
+      call.kernels.run_rows_call(kRowRule<Op>, Direction::kForward, op, call);
+    };
+    r.backward = [](const void* op, Call& call) {
+      call.kernels.run_rows_call(kRowRule<Op>, Direction::kBackward, op, call);
+    };
   } else if constexpr (HasForwardBackward<Op>) {
     if constexpr (computes_on_host<Op>()) {
       r.forward = [](const void* op, Call& call) {

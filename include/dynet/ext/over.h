@@ -27,7 +27,7 @@
 // queries; numbered.h makes types out of constants; plain_rows.h evaluates one number after the
 // other, and src/kernels evaluates vectors. Positions are numbers of the device's type, exact in
 // float up to 2^24: an operation with positions refuses longer rows in shape(), and otherwise
-// run_rows_forward (rows.h) throws a ShapeError.
+// Kernels::run_rows_call (kernels.h) throws a ShapeError.
 
 #include <cstddef>
 #include <initializer_list>

@@ -70,8 +70,4 @@ inline constexpr std::uint32_t kWholeExample = ~std::uint32_t{0};
 template <class Op>
 concept RowOperation = requires { Op::kAlong; };
 
-/// Cut the call into boxes of rows and hand them to the device (src/ops/row_driver.cc).
-void run_rows_forward(const RowRule& rule, const void* op, Call& call);
-void run_rows_backward(const RowRule& rule, const void* op, Call& call);
-
 }  // namespace dynet::ext

@@ -284,10 +284,6 @@ inline constexpr auto kForms = [] {
   }(std::make_index_sequence<(std::size_t{1} << detail::optional_groups<Op>()) - 1>{});
 }();
 
-/// Cut the call into runs and hand them to the rule's loop (src/ops/rule_driver.cc).
-void run_rule_forward(const RuleInfo& rule, const void* op, Call& call);
-void run_rule_backward(const RuleInfo& rule, const void* op, Call& call);
-
 /// For operations with a forward and a backward of their own: the values of an elementwise rule, on
 /// the device of `call`. `out` is stored or added to, as its blocks say.
 template <Rule Op, std::same_as<Operand>... In>
@@ -297,7 +293,7 @@ void apply_rule(const Op& op, const Call& call, const Operand& out, const In&...
   part.examples = call.examples;
   part.in = inputs;
   part.out = {&out, 1};
-  run_rule_forward(kRuleInfo<Op>, &op, part);
+  call.kernels.run_call(kRuleInfo<Op>, Direction::kForward, &op, part);
 }
 
 }  // namespace dynet::ext

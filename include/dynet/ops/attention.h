@@ -366,7 +366,7 @@ struct Attend {
       call.in = {in.begin(), in.size()};
       call.out = {&out, 1};
       (lengths.absent() ? call.values : call.indices) = lengths.absent() ? all_keys : lengths;
-      ext::run_rows_forward(ext::kRowRule<MaskedSoftmax>, &rule, call);
+      of.kernels.run_rows_call(ext::kRowRule<MaskedSoftmax>, ext::Direction::kForward, &rule, call);
     }
     void softmax_gradient(const ext::Call& of, const ext::Operand& y, const ext::Operand& dy,
                           const ext::Operand& ds) const {
@@ -379,7 +379,8 @@ struct Attend {
       call.out = {&y, 1};
       call.d_out = {&dy, 1};
       call.d_in = d_in;
-      ext::run_rows_backward(ext::kRowRule<MaskedSoftmax>, &rule, call);
+      of.kernels.run_rows_call(ext::kRowRule<MaskedSoftmax>, ext::Direction::kBackward, &rule,
+                               call);
     }
   };
   /// {keys,queries,heads} in one block, as a matrix for each head of each example.

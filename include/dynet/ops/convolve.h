@@ -425,7 +425,8 @@ struct MaxPooling2d {
       largest.in = {&places, 1};
       largest.out = {&parts[1], 1};
       largest.saved = {&parts[2], 1};
-      ext::run_rows_forward(ext::kRowRule<MaxDim>, &kLargest, largest);
+      call.kernels.run_rows_call(ext::kRowRule<MaxDim>, ext::Direction::kForward, &kLargest,
+                                 largest);
     }
   }
   void backward(ext::Call& call) const {
@@ -442,7 +443,8 @@ struct MaxPooling2d {
       largest.saved = {&parts[2], 1};
       largest.d_out = {&parts[3], 1};
       largest.d_in = {&places, 1};
-      ext::run_rows_backward(ext::kRowRule<MaxDim>, &kLargest, largest);
+      call.kernels.run_rows_call(ext::kRowRule<MaxDim>, ext::Direction::kBackward, &kLargest,
+                                 largest);
       lay.each_place([&](const ext::Move& m) { call.kernels.move(reversed(m), places, parts[4]); });
     }
   }

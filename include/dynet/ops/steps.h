@@ -29,7 +29,7 @@ void forward_step(const Rule& rule, const ext::Call& of, Operands in, Operands o
   call.examples = of.examples;
   call.in = {in.begin(), in.size()};
   call.out = {out.begin(), out.size()};
-  ext::run_rows_forward(ext::kRowRule<Rule>, &rule, call);
+  of.kernels.run_rows_call(ext::kRowRule<Rule>, ext::Direction::kForward, &rule, call);
 }
 
 /// Adds `value` at each of the indices of a call that has a list per node, to zeros; an index

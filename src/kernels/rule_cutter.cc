@@ -12,9 +12,9 @@
 //
 // A call that is one run already (OneRun) is not cut.
 //
-// Start reading at run_rule, then Cutter::run. Surprising: a result that is smaller than the box
-// (the gradient of a broadcast operand, a summed value) is visited several times. Such a result is
-// first filled with zeros, and then only added to.
+// Start reading at Kernels::run_call, then Cutter::run. Surprising: a result that is smaller than
+// the box (the gradient of a broadcast operand, a summed value) is visited several times. Such a
+// result is first filled with zeros, and then only added to.
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +25,8 @@
 #include "dynet/ext/op.h"
 #include "dynet/ext/operand.h"
 
-#include "ops/long_sum.h"
+#include "kernels/long_sum.h"
+#include "kernels/rule_streams.h"
 #include "util/join_axes.h"
 
 namespace dynet::ext {
@@ -471,74 +472,10 @@ void Cutter::run(const void* op) {
   is_long ? run_with_sums(op) : run_arranged(op);
 }
 
-/// The elements of the rule's loop: the arguments' common shape, or one part of a cell.
-Dim box_of(const RuleInfo& rule, const Call& call) {
-  const Dim& first = call.in[0].dim;
-  const std::size_t n = call.in.size();
-  const bool has_parts = std::any_of(rule.parts, rule.parts + n, [](auto p) { return p > 1; });
-  if (has_parts) {
-    return {static_cast<unsigned>(size_of(first) / rule.parts[0])};
-  }
-  Dim box = first;
-  for (std::size_t i = 1; i < n; ++i) {
-    const Dim& d = call.in[i].dim;
-    box.nd = std::max(box.nd, d.nd);
-    for (unsigned k = 0; k < d.nd; ++k) {
-      if (box.d[k] == 1) {
-        box.d[k] = d.d[k];
-      }
-    }
-  }
-  return box;
-}
-
-/// Adds the operands of a call to `Streams`, all inputs first.
-template <class Streams>
-void list_arguments(Streams& to, const RuleInfo& rule, const Call& call) {
-  for (std::size_t i = 0; i < call.in.size(); ++i) {
-    to.read(call.in[i], rule.parts[i]);
-  }
-  if (rule.has_scalar) {
-    to.read(call.values, 1);
-  }
-}
-template <class Streams>
-void list_forward(Streams& to, const RuleInfo& rule, const Call& call) {
-  list_arguments(to, rule, call);
-  for (std::size_t i = 0; i < call.out.size(); ++i) {
-    to.write(call.out[i], rule.out_parts[i]);
-  }
-  for (std::size_t i = 0; i < call.saved.size(); ++i) {
-    to.write(call.saved[i], rule.saved_parts[i]);
-  }
-}
-template <class Streams>
-void list_backward(Streams& to, const RuleInfo& rule, const Call& call) {
-  list_arguments(to, rule, call);
-  for (std::size_t i = 0; i < call.out.size(); ++i) {
-    to.read(call.out[i], rule.out_parts[i]);
-  }
-  for (std::size_t i = 0; i < call.saved.size(); ++i) {
-    to.read(call.saved[i], rule.saved_parts[i]);
-  }
-  for (std::size_t i = 0; i < call.d_out.size(); ++i) {
-    to.read(call.d_out[i], rule.out_parts[i]);
-  }
-  for (std::size_t i = 0; i < call.d_in.size(); ++i) {
-    to.write(call.d_in[i], rule.parts[i]);
-  }
-}
-
 template <Direction kDirection>
 void run_rule(const RuleInfo& rule, const void* op, const Call& call) {
-  const auto list = [&](auto& to) {
-    if constexpr (kDirection == Direction::kForward) {
-      list_forward(to, rule, call);
-    } else {
-      list_backward(to, rule, call);
-    }
-  };
-  const Dim box = box_of(rule, call);
+  const auto list = [&](auto& to) { kernels::list_streams<kDirection>(to, rule, call); };
+  const Dim box = kernels::box_of(rule, call);
   OneRun whole(call, size_of(box));
   list(whole);
   if (whole.is_all()) {
@@ -552,12 +489,13 @@ void run_rule(const RuleInfo& rule, const void* op, const Call& call) {
 
 }  // namespace
 
-void run_rule_forward(const RuleInfo& rule, const void* op, Call& call) {
-  run_rule<Direction::kForward>(rule, op, call);
-}
-
-void run_rule_backward(const RuleInfo& rule, const void* op, Call& call) {
-  run_rule<Direction::kBackward>(rule, op, call);
+void Kernels::run_call(const RuleInfo& rule, Direction direction, const void* op,
+                       const Call& call) const {
+  if (direction == Direction::kForward) {
+    run_rule<Direction::kForward>(rule, op, call);
+  } else {
+    run_rule<Direction::kBackward>(rule, op, call);
+  }
 }
 
 }  // namespace dynet::ext

@@ -226,8 +226,12 @@ TEST(RuleDriver, RowsWithMorePositionsThanFloatHasAreRefused) {
   call.out = call.saved = call.d_out = out;
   call.d_in = in;
   const MaxDim largest{0};
-  EXPECT_THROW(ext::run_rows_forward(ext::kRowRule<MaxDim>, &largest, call), errors::ShapeError);
-  EXPECT_THROW(ext::run_rows_backward(ext::kRowRule<MaxDim>, &largest, call), errors::ShapeError);
+  EXPECT_THROW(
+      call.kernels.run_rows_call(ext::kRowRule<MaxDim>, ext::Direction::kForward, &largest, call),
+      errors::ShapeError);
+  EXPECT_THROW(
+      call.kernels.run_rows_call(ext::kRowRule<MaxDim>, ext::Direction::kBackward, &largest, call),
+      errors::ShapeError);
 }
 static_assert(ext::kRowRule<PickNegLogSoftmax>.uses_positions);
 static_assert(ext::kRowRule<Argmax>.uses_positions);

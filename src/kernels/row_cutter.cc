@@ -25,7 +25,7 @@
 #include "dynet/ext/op.h"
 #include "dynet/ext/operand.h"
 
-#include "ops/long_sum.h"
+#include "kernels/long_sum.h"
 #include "util/join_axes.h"
 
 namespace dynet::ext {
@@ -450,37 +450,35 @@ void read_arguments(RowCutter& cutter, const RowRule& rule, const Call& call) {
 Along result_along(const RowRule& rule, std::size_t j) {
   return rule.once[j] ? Along::kOnce : Along::kElements;
 }
+/// f for each output and saved output.
+template <class F>
+void for_each_result(const RowRule& rule, const Call& call, F f) {
+  for (std::size_t j = 0; j < call.out.size(); ++j) {
+    f(call.out[j], result_along(rule, j));
+  }
+  for (std::size_t j = 0; j < call.saved.size(); ++j) {
+    f(call.saved[j], result_along(rule, rule.outputs + j));
+  }
+}
 
 }  // namespace
 
-void run_rows_forward(const RowRule& rule, const void* op, Call& call) {
+void Kernels::run_rows_call(const RowRule& rule, Direction direction, const void* op,
+                            const Call& call) const {
   RowCutter cutter(rule, call, rule.row_axes(op));
   read_arguments(cutter, rule, call);
-  for (std::size_t j = 0; j < call.out.size(); ++j) {
-    cutter.write(call.out[j], result_along(rule, j));
+  if (direction == Direction::kForward) {
+    for_each_result(rule, call, [&](const Operand& o, Along along) { cutter.write(o, along); });
+  } else {
+    for_each_result(rule, call, [&](const Operand& o, Along along) { cutter.read(o, along); });
+    for (std::size_t j = 0; j < call.d_out.size(); ++j) {
+      cutter.read(call.d_out[j], result_along(rule, j));
+    }
+    for (std::size_t i = 0; i < call.d_in.size(); ++i) {
+      cutter.write(call.d_in[i], rule.along[i]);
+    }
   }
-  for (std::size_t j = 0; j < call.saved.size(); ++j) {
-    cutter.write(call.saved[j], result_along(rule, rule.outputs + j));
-  }
-  cutter.run(Direction::kForward, op);
-}
-
-void run_rows_backward(const RowRule& rule, const void* op, Call& call) {
-  RowCutter cutter(rule, call, rule.row_axes(op));
-  read_arguments(cutter, rule, call);
-  for (std::size_t j = 0; j < call.out.size(); ++j) {
-    cutter.read(call.out[j], result_along(rule, j));
-  }
-  for (std::size_t j = 0; j < call.saved.size(); ++j) {
-    cutter.read(call.saved[j], result_along(rule, rule.outputs + j));
-  }
-  for (std::size_t j = 0; j < call.d_out.size(); ++j) {
-    cutter.read(call.d_out[j], result_along(rule, j));
-  }
-  for (std::size_t i = 0; i < call.d_in.size(); ++i) {
-    cutter.write(call.d_in[i], rule.along[i]);
-  }
-  cutter.run(Direction::kBackward, op);
+  cutter.run(direction, op);
 }
 
 }  // namespace dynet::ext
