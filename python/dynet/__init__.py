@@ -42,6 +42,9 @@ from ._old_names import UnsignedVectorValue as UnsignedVectorValue
 from ._old_names import inputMatrix as inputMatrix
 from ._old_names import matInput as matInput
 from ._program import Start as _Start
+from ._serve import OverloadError as OverloadError
+from ._serve import RequestTimeout as RequestTimeout
+from ._serve import serve as serve
 from ._tensorboard import TensorBoard as TensorBoard
 from ._together import run_together as run_together
 from ._told import told as _explained

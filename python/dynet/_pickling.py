@@ -15,6 +15,7 @@ object's attributes, which are copied as `__getstate__` gives them.
 
 from __future__ import annotations
 
+import copy
 import copyreg
 import os
 import tempfile
@@ -30,6 +31,15 @@ if TYPE_CHECKING:
 
     Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
     ReducedWithState = tuple[Callable[..., Any], tuple[Any, ...], Any]
+
+
+#: In the memo of a deep copy that shares the parameters, see `sharing_copy`.
+_SHARED = "dynet: parameters are shared"
+
+
+def sharing_copy(x: Any) -> Any:
+    """A deep copy with the same parameters: builders are new, and can be in another graph."""
+    return copy.deepcopy(x, {_SHARED: True})  # type: ignore[dict-item]
 
 
 class _Model:
@@ -53,6 +63,13 @@ class _Model:
             with open(path, "rb") as file:
                 content = file.read()
         return _unpacked, (content, entries, self.root.get_weight_decay())
+
+    def __deepcopy__(self, memo: dict[Any, Any]) -> _Model:
+        if _SHARED in memo:
+            return self
+        function, arguments = self.__reduce__()
+        copied: _Model = function(*arguments)
+        return copied
 
 
 def _unpacked(content: bytes, entries: list[Any], weight_decay: float) -> _Model:

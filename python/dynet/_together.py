@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Result = TypeVar("Result")
 
 
-class _Task:
+class Task:
     """A generator, and its question: an expression or a list. `error` is the exception that ended
     it."""
 
@@ -37,14 +37,16 @@ class _Task:
 
 
 class Loop:
-    """Tasks in this thread's graph. Belongs to the thread; `close` ends unfinished tasks."""
+    """Tasks in this thread's graph. Belongs to the thread; `close` ends unfinished tasks. In errors
+    `call` and `kind` stand before a task's number."""
 
-    def __init__(self) -> None:
+    def __init__(self, call: str = "run_together", kind: str = "task") -> None:
         self._turns = _dynet._Turns()
-        self.waiting: list[_Task] = []
-        self.failed: list[_Task] = []  #: in the order in which they failed
+        self._call, self._kind = call, kind
+        self.waiting: list[Task] = []
+        self.failed: list[Task] = []  #: in the order in which they failed
 
-    def add(self, task: _Task) -> None:
+    def add(self, task: Task) -> None:
         """Runs a new task up to its first question."""
         self.waiting.append(task)  # first: `close` has to know a task that Ctrl-C stops
         self._turns.begin()
@@ -62,13 +64,18 @@ class Loop:
         finally:
             self.waiting = [task for task in self.waiting if not task.is_over]
 
+    def remove(self, task: Task) -> None:
+        """Closes the generator of a task that waits."""
+        self.waiting.remove(task)
+        task.generator.close()
+
     def close(self) -> None:
         with contextlib.ExitStack() as stack:
             stack.callback(self._turns.close)
             for task in reversed(self.waiting):
                 stack.callback(task.generator.close)
 
-    def _go_on(self, task: _Task, value: Any, error: Exception | None) -> None:
+    def _go_on(self, task: Task, value: Any, error: Exception | None) -> None:
         """The turn of a task. A task that may not ask is told so once, and then ended."""
         was_told = False
         while True:
@@ -98,24 +105,24 @@ class Loop:
                 return
             was_told = True
 
-    def _end(self, task: _Task, error: Exception | None) -> None:
+    def _end(self, task: Task, error: Exception | None) -> None:
         task.is_over, task.error = True, error
         if error is not None:
             self.failed.append(task)
         self._turns.begin()  # the task may have left something open
 
-    def _refusal(self, task: _Task, asked: Any, why: str | None) -> Exception | None:
+    def _refusal(self, task: Task, asked: Any, why: str | None) -> Exception | None:
         """None if the task may ask this."""
         if why is not None:
-            return UsageError(f"run_together: task {task.number} {why}")
+            return UsageError(f"{self._call}: {self._kind} {task.number} {why}")
         task.asked = list(asked) if isinstance(asked, (list, tuple)) else [asked]
         for e in task.asked:
             if not isinstance(e, Expression):
                 from ._calls import told as text_of
 
                 return _dynet.TypeError(
-                    f"run_together: task {task.number} yielded {text_of(e)}; want an Expression, "
-                    "or a list or tuple of expressions"
+                    f"{self._call}: {self._kind} {task.number} yielded {text_of(e)}; want an "
+                    "Expression, or a list or tuple of expressions"
                 )
         return None
 
@@ -147,12 +154,12 @@ class Loop:
             return values, errors
 
     @staticmethod
-    def _value(task: _Task) -> Any:
+    def _value(task: Task) -> Any:
         asked = task.asked
         return [e.value() for e in asked] if isinstance(asked, list) else asked.value()
 
 
-def new_task(number: int, generator: Any) -> _Task:
+def new_task(number: int, generator: Any) -> Task:
     """A task of a generator that has not begun. TypeError, UsageError."""
     import inspect
 
@@ -167,7 +174,7 @@ def new_task(number: int, generator: Any) -> _Task:
         raise UsageError(
             f"run_together: task {number} has run before; want a generator that has not begun"
         )
-    return _Task(number, generator)
+    return Task(number, generator)
 
 
 @told

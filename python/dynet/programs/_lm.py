@@ -18,7 +18,8 @@ from ._model import Model
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
+    from typing import Any
 
     from _dynet import Expression, ParameterCollection
 
@@ -116,11 +117,11 @@ class LanguageModel(Model):
         """The loss of a line of usual length, so that the mean of all lines is a mean of words."""
         return self.line_loss(example) * (1 / self.length)
 
-    def answers(self, forms: list[list[str]]) -> list[float]:
-        """The loss of each line."""
-        losses = [self.line_loss(self.example(some)) for some in forms]
-        _dynet.forward(losses)
-        return [loss.scalar_value() for loss in losses]
+    def answer(self, forms: list[str]) -> Generator[Any, Any, float]:
+        """The loss of the line."""
+        loss = self.line_loss(self.example(forms))
+        yield loss
+        return loss.scalar_value()
 
     def write(self, file: str) -> Iterator[str]:
         """For each line the logarithm of its probability, its perplexity and its words."""

@@ -6,9 +6,11 @@ from itertools import islice
 
 import _dynet
 
+from dynet import run_together
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
     from typing import Any, TypeVar
 
     from _dynet import Expression, ParameterCollection
@@ -23,7 +25,7 @@ class Model:
     """Parameters, and data that give them a meaning; `dynet.save` writes both.
 
     A program's model adds: `KIND`, the word behind ``dynet train``; `read`, the sentences of a
-    file; `for_data`, `example` and `loss` for its training; `forms` and `answers` for new
+    file; `for_data`, `example` and `loss` for its training; `forms` and `answer` for new
     sentences; `write`, the texts of answered sentences; `score`, `columns` and `table` for its
     quality.
     """
@@ -51,9 +53,13 @@ class Model:
         """The words of a sentence."""
         raise NotImplementedError
 
+    def answer(self, forms: list[str]) -> Generator[Any, Any, Any]:
+        """Of one sentence: a task of `run_together`, or a request of a server."""
+        raise NotImplementedError
+
     def answers(self, forms: list[list[str]]) -> list[Any]:
         """Of several sentences, computed together."""
-        raise NotImplementedError
+        return run_together(self.answer(some) for some in forms)
 
     def tag(self, sentences: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
         """Sentences with their answers, without dropout."""

@@ -17,7 +17,8 @@ from ._reader import Example, Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
+    from typing import Any
 
     from _dynet import ColumnSentence, Expression, ParameterCollection
 
@@ -102,11 +103,11 @@ class Ner(Reader):
         scores, (tags,) = self.scores(example.rows), example.labels
         return self.crf.neg_log_likelihood(scores, tags) * (1 / len(example.rows))
 
-    def answers(self, forms: list[list[str]]) -> list[list[str]]:
-        """The tags of each sentence."""
-        scores = [self.scores(self.rows(some)) for some in forms]
-        _dynet.forward(scores)
-        return [self.tags.words(self.crf.viterbi(x)[0]) for x in scores]
+    def answer(self, forms: list[str]) -> Generator[Any, Any, list[str]]:
+        """The tags."""
+        scores = self.scores(self.rows(forms))
+        yield scores
+        return self.tags.words(self.crf.viterbi(scores)[0])
 
     def write(self, file: str) -> Iterator[str]:
         """The sentences of a file with the tags in the last column, which a file of words need not

@@ -6,14 +6,15 @@ and the relations to this head. The tree with the best sum of scores is chosen.
 
 from __future__ import annotations
 
-from itertools import chain
-
 import _dynet
 
 from ._tree_tagger import TreeTagger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Any
+
     from _dynet import Expression
 
     from ._tagger import Answers
@@ -78,21 +79,16 @@ class Parser(TreeTagger):
         scores = self.relation_scores(read, tree.heads)
         return arcs + _dynet.sequence_loss(scores, tree.relations)
 
-    def answers(self, forms: list[list[str]]) -> list[Answers]:
-        states = [self.states(self.rows(some)) for some in forms]
-        read = [self.views(some) for some in states]
-        scores = [self.scores(some) for some in states]
-        _dynet.forward([*(r.arcs for r in read), *chain.from_iterable(scores)])
-        trees = [self._heads(r, len(some)) for r, some in zip(read, forms)]
-        relations = [self.relation_scores(r, heads) for r, heads in zip(read, trees)]
-        _dynet.forward(relations)
-        found = []
-        for some, columns, heads, table in zip(forms, scores, trees, relations):
-            best = table.npvalue().reshape(len(self.relations), len(some)).argmax(0)
-            labels = self.relations.words(best.tolist())
-            tree = {"head": [str(h) for h in heads], "deprel": labels}
-            found.append(self._answers(some, columns) | tree)
-        return found
+    def answer(self, forms: list[str]) -> Generator[Any, Any, Answers]:
+        states = self.states(self.rows(forms))
+        read, scores = self.views(states), self.scores(states)
+        yield [read.arcs, *scores]
+        heads = self._heads(read, len(forms))
+        relations = self.relation_scores(read, heads)
+        yield relations
+        best = relations.npvalue().reshape(len(self.relations), len(forms)).argmax(0)
+        tree = {"head": [str(h) for h in heads], "deprel": self.relations.words(best.tolist())}
+        return self._answers(forms, scores) | tree
 
     def _heads(self, read: Read, words: int) -> list[int]:
         """The best tree."""

@@ -22,7 +22,8 @@ from ._reader import Example, Reader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
+    from typing import Any
 
     import numpy as np
     from _dynet import ConlluSentence, Expression, ParameterCollection
@@ -121,11 +122,11 @@ class Tagger(Reader):
     def forms(sentence: ConlluSentence) -> list[str]:
         return [w.form for w in sentence.words]
 
-    def answers(self, forms: list[list[str]]) -> list[Answers]:
+    def answer(self, forms: list[str]) -> Generator[Any, Any, Answers]:
         """Of each column."""
-        scores = [self.scores(self.states(self.rows(some))) for some in forms]
-        _dynet.forward(list(chain.from_iterable(scores)))
-        return [self._answers(some, columns) for some, columns in zip(forms, scores)]
+        scores = self.scores(self.states(self.rows(forms)))
+        yield scores
+        return self._answers(forms, scores)
 
     def _answers(self, forms: list[str], scores: list[Expression]) -> Answers:
         answers: Answers = {column: [] for column in COLUMNS}

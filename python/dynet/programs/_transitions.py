@@ -10,12 +10,15 @@ from itertools import chain
 
 import _dynet
 
+from dynet import run_together
+
 from ._actions import LEFT, Configuration, actions_of
 from ._tree_tagger import TreeTagger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable
+    from typing import Any
 
     import numpy as np
     from _dynet import Expression
@@ -54,18 +57,27 @@ class TransitionParser(TreeTagger):
         places = ([word + 1 for word in some] for some in seen)
         return _dynet.sequence_loss(self.action_scores(self.views([states]), places), actions)
 
+    def answer(self, forms: list[str]) -> Generator[Any, Any, Answers]:
+        (answers,) = yield from self._answers_of([forms])
+        return answers
+
     def answers(self, forms: list[list[str]]) -> list[Answers]:
+        """One task for all: their actions are scored by one product."""
+        return run_together([self._answers_of(forms)])[0]
+
+    def _answers_of(self, forms: list[list[str]]) -> Generator[Any, Any, list[Answers]]:
         states = [self.states(self.rows(some)) for some in forms]
         scores = [self.scores(some) for some in states]
-        _dynet.forward(list(chain.from_iterable(scores)))
+        yield list(chain.from_iterable(scores))
         found = []
-        for some, columns, tree in zip(forms, scores, self._trees(states)):
+        trees = yield from self._trees(states)
+        for some, columns, tree in zip(forms, scores, trees):
             labels = self.relations.words(tree.relations[1:])
             heads = {"head": [str(h) for h in tree.heads[1:]], "deprel": labels}
             found.append(self._answers(some, columns) | heads)
         return found
 
-    def _trees(self, sentences: list[list[Expression]]) -> list[Configuration]:
+    def _trees(self, sentences: list[list[Expression]]) -> Generator[Any, Any, list[Configuration]]:
         """The best action at each step, of all sentences together."""
         views = self.views(sentences)
         trees = [Configuration(len(states)) for states in sentences]
@@ -74,8 +86,10 @@ class TransitionParser(TreeTagger):
             starts.append(starts[-1] + len(states) + 1)
         while open_ones := [i for i, tree in enumerate(trees) if not tree.is_complete]:
             places = ([_place(w, starts[i]) for w in trees[i].seen()] for i in open_ones)
-            scores = self.action_scores(views, places).npvalue().reshape(-1, len(open_ones))
-            for i, column in zip(open_ones, scores.T):
+            scores = self.action_scores(views, places)
+            yield scores
+            by_sentence = scores.npvalue().reshape(-1, len(open_ones)).T
+            for i, column in zip(open_ones, by_sentence):
                 trees[i].take(_best(column, trees[i].allowed()))
         return trees
 
