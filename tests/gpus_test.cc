@@ -4,10 +4,7 @@
 #include "dynet/gpus.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -23,6 +20,8 @@
 #include "dynet/model.h"
 #include "dynet/training.h"
 
+#include "cuda/reasons.h"
+#include "support/child.h"
 #include "testing/errors.h"
 
 namespace dynet {
@@ -32,34 +31,12 @@ using Words = std::vector<std::string>;
 
 /// The text that `work` returns in a process of its own; the machine is one of gpu_library.cc.
 std::string on_machine(const std::string& machine, const std::function<std::string()>& work) {
-  std::array<int, 2> ends{};
-  EXPECT_EQ(pipe(ends.data()), 0);
-  const pid_t child = fork();
-  if (child == 0) {
+  return testing::in_child([&] {
     setenv("DYNET_GPU_LIBRARY", DYNET_TEST_GPU_LIBRARY, 1);
     setenv("DYNET_TEST_MACHINE", machine.c_str(), 1);
     cleanup();  // of the start by main(), and of the far devices
-    std::string text;
-    try {
-      text = work();
-    } catch (const std::exception& error) {
-      text = std::string("an error: ") + error.what();
-    }
-    const bool is_written =
-        write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    std::_Exit(is_written && !::testing::Test::HasFailure() ? 0 : 1);
-  }
-  close(ends[1]);
-  std::string text;
-  std::array<char, 4096> piece{};
-  for (ssize_t n = 0; (n = read(ends[0], piece.data(), piece.size())) > 0;) {
-    text.append(piece.data(), static_cast<std::size_t>(n));
-  }
-  close(ends[0]);
-  int status = 0;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status << ": " << text;
-  return text;
+    return work();
+  });
 }
 
 DynetParams parsed(Words words) {
@@ -286,6 +263,27 @@ TEST(GpuErrors, AnArchitectureWithoutCode) {
       "GPU:1 (Old GPU): this build of DyNet has no code for compute capability 6.1";
   EXPECT_EQ(on_machine("three", [] { return refused({"--dynet-devices=GPU:0,GPU:1"}); }), reason);
   EXPECT_EQ(on_machine("three", [] { return refused({"--dynet-gpus=3"}); }), reason);
+}
+
+TEST(GpuErrors, WhichArchitecturesHaveCode) {
+  const auto has = [](const char* built, int major, int minor) {
+    return cuda::has_code_for(built, major, minor);
+  };
+  EXPECT_TRUE(has("80-real", 8, 0));
+  EXPECT_TRUE(has("80-real", 8, 6));
+  EXPECT_FALSE(has("80-real", 7, 5));
+  EXPECT_FALSE(has("80-real", 9, 0));
+  EXPECT_FALSE(has("86-real", 8, 0));
+  EXPECT_TRUE(has("80", 9, 0));
+  EXPECT_TRUE(has("75-real,80-virtual", 12, 0));
+  EXPECT_FALSE(has("75-real,80-virtual", 6, 1));
+  EXPECT_TRUE(has("120-virtual", 12, 0));
+  EXPECT_FALSE(has("120-virtual", 10, 3));
+  EXPECT_TRUE(has("90a", 9, 0));
+  EXPECT_FALSE(has("90a", 10, 0));
+  EXPECT_TRUE(has("75-real,100-real", 10, 3));
+  EXPECT_TRUE(has("all-major", 5, 0));
+  EXPECT_FALSE(has("", 9, 0));
 }
 
 TEST(GpuErrors, ALibraryOfAnotherRelease) {

@@ -33,16 +33,20 @@ class Devices {
       return;
     }
     names_.resize(static_cast<std::size_t>(count));
+    reasons_.resize(names_.size());
     for (int k = 0; k < count; ++k) {
       cudaDeviceProp properties{};
       std::string& name = names_[static_cast<std::size_t>(k)];
-      const char* failed = nullptr;
+      std::string& reason = reasons_[static_cast<std::size_t>(k)];
       if (const cudaError_t error = cudaGetDeviceProperties(&properties, k); error != cudaSuccess) {
         static_cast<void>(cudaGetLastError());
-        failed = cudaGetErrorString(error);
+        reason = cudaGetErrorString(error);
+      } else if (!has_code_for(DYNET_CUDA_ARCHITECTURES, properties.major, properties.minor)) {
+        reason = no_code_for(properties.major, properties.minor);
       }
       name = static_cast<const char*>(properties.name);
-      entries_.push_back({k, name.c_str(), properties.totalGlobalMem, failed});
+      entries_.push_back(
+          {k, name.c_str(), properties.totalGlobalMem, reason.empty() ? nullptr : reason.c_str()});
     }
     in_use_.resize(entries_.size());
   }
@@ -57,7 +61,7 @@ class Devices {
               InUse& d = get().open(index);
               return {&d.kernels, &d.memory};
             },
-            [](std::uint32_t index) { return get().open(index).memory.free_bytes(); }};
+            [](std::uint32_t index) { return get().open(index).memory.bytes().free; }};
   }
   static Devices& get() {
     static auto& devices = *new Devices;
@@ -83,6 +87,7 @@ class Devices {
 
   std::string error_;
   std::vector<std::string> names_;
+  std::vector<std::string> reasons_;  ///< why a device cannot be used; empty: it can
   std::vector<DeviceEntry> entries_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<InUse>> in_use_;

@@ -1,7 +1,5 @@
 #include "kernels.h"
 
-#include "dynet/except.h"
-
 #include "calls.h"
 #include "kernels/device_loops.h"
 #include "ops/device_rules.h"
@@ -10,11 +8,7 @@
 namespace dynet::cuda {
 
 CudaKernels::CudaKernels(CudaMemory& memory)
-    : memory_(memory), zero_(memory.allocate(sizeof(double), ext::Contents::kZeros)) {
-  if (zero_ == nullptr) {
-    throw out_of_memory("GPU:" + std::to_string(memory.device()) + " has no free memory");
-  }
-}
+    : memory_(memory), zero_(memory.allocate(sizeof(double), ext::Contents::kZeros)) {}
 
 void* CudaKernels::stream() const {
   memory_.use();

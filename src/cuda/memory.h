@@ -8,8 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <string>
-#include <string_view>
 
 #include "dynet/ext/memory.h"
 
@@ -32,8 +30,12 @@ class CudaMemory final : public ext::Memory {
   [[nodiscard]] cudaStream_t stream() const { return stream_; }
   /// Before CUDA's functions are called: makes this GPU the one of the calling thread.
   void use() const;
-  [[nodiscard]] std::uint64_t free_bytes() const;
+  struct Bytes {
+    std::size_t free, all;
+  };
+  [[nodiscard]] Bytes bytes() const;
 
+  /// Throws out_of_memory with both numbers of bytes().
   void* allocate(std::size_t bytes, ext::Contents contents) override;
   void free(void* data, std::size_t bytes) noexcept override;
   void copy_in(const void* from, void* to, std::size_t bytes) override;
@@ -51,7 +53,6 @@ class CudaMemory final : public ext::Memory {
     cudaEvent_t copied;
     bool is_used;
   };
-  void check(cudaError_t error, std::string_view what) const;
   [[nodiscard]] cudaEvent_t make_event() const;
   [[nodiscard]] cudaError_t take(void** data, std::size_t bytes) const;
 

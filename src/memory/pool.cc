@@ -20,6 +20,24 @@ void free_chunk(ext::Memory& memory, void* data, std::size_t bytes) {
   memory.free(data, bytes);
 }
 
+/// Counts as held until free_chunk(). Throws out_of_memory.
+void* new_chunk(ext::Memory& memory, std::size_t bytes) {
+  params::hold(bytes);
+  try {
+    if (void* const data = memory.allocate(bytes, ext::Contents::kAny)) {
+      return data;
+    }
+    throw out_of_memory("the system refused " + std::to_string(bytes) + " bytes");
+  } catch (const out_of_memory& e) {
+    params::let_go(bytes);
+    throw out_of_memory(std::string("out of memory: ") + e.what() + " (" +
+                        std::to_string(bytes_held()) + " held)");
+  } catch (...) {
+    params::let_go(bytes);
+    throw;
+  }
+}
+
 /// Frees a chunk when its last owner goes.
 struct SharedChunk {
   ext::Memory* memory = nullptr;
@@ -60,13 +78,7 @@ void* Pool::allocate_slow(std::size_t bytes) {
     if (!params::may_hold(size)) {
       size = bytes;
     }
-    params::hold(size);
-    void* data = memory_->allocate(size, ext::Contents::kAny);
-    if (data == nullptr) {
-      params::let_go(size);
-      throw out_of_memory("out of memory: the system refused " + std::to_string(size) + " bytes (" +
-                          std::to_string(bytes_held()) + " held)");
-    }
+    void* const data = new_chunk(*memory_, size);
     try {
       chunks_.push_back({static_cast<std::byte*>(data), size});
     } catch (...) {

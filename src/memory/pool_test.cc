@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "dynet/devices.h"
@@ -12,6 +14,7 @@
 
 #include "memory/pools.h"
 #include "params/host_memory.h"
+#include "testing/errors.h"
 
 namespace dynet::memory {
 namespace {
@@ -129,6 +132,25 @@ class OneBlock : public ext::Memory {
   std::vector<std::byte> block_;
   std::size_t used_ = 0;
 };
+
+/// A device says more than null about memory that is not there, or cannot answer at all.
+TEST(Pool, CountsNothingForMemoryThatThrows) {
+  class Throws final : public OneBlock {
+   public:
+    void* allocate(std::size_t bytes, ext::Contents /*contents*/) override {
+      if (bytes > std::size_t{1} << 20) {
+        throw out_of_memory("GPU:0 refused");
+      }
+      throw std::runtime_error("GPU:0 failed");
+    }
+  } memory;
+  Pool pool(memory);
+  const std::size_t before = bytes_held();
+  EXPECT_EQ(testing::text_of_error<out_of_memory>([&] { pool.allocate(std::int64_t{2} << 20); }),
+            "out of memory: GPU:0 refused (" + std::to_string(before) + " held)");
+  EXPECT_EQ(testing::text_of_error<std::runtime_error>([&] { pool.allocate(64); }), "GPU:0 failed");
+  EXPECT_EQ(bytes_held(), before);
+}
 
 /// An address at the end of a chunk lies in the next chunk.
 TEST(Pool, SharesTheChunkThatTheNumbersLieIn) {

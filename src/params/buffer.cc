@@ -40,7 +40,11 @@ Buffer::Buffer(const Device& device, std::int64_t elements, const std::string& w
   if (has_lane) {
     bytes_ += kPage;
   }
-  block_ = memory_->allocate(bytes_, ext::Contents::kZeros);
+  try {
+    block_ = memory_->allocate(bytes_, ext::Contents::kZeros);
+  } catch (const out_of_memory& e) {
+    throw out_of_memory(what + ": " + e.what());
+  }
   if (block_ == nullptr) {
     throw out_of_memory(what + ": " + device.name + " refused " + std::to_string(bytes_) +
                         " bytes");

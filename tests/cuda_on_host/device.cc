@@ -35,21 +35,70 @@ long setting(const char* name, long otherwise) {
   return text == nullptr ? otherwise : std::atol(text);
 }
 
-Device& Device::get() {
-  static Device& device = *new Device;  // streams may be drained after other objects are gone
-  return device;
+static thread_local int chosen = 0;
+
+int Device::count() {
+  static const int count = static_cast<int>(setting("DYNET_CUDA_DEVICES", 1));
+  return count;
 }
 
-Device::Device() : process_(getpid()) {
+Device& Device::at(int id) {
+  // Never destroyed: streams may be drained after other objects are gone.
+  static const std::vector<Device*>& all = *[] {
+    Host& host = *new Host;
+    auto* const made = new std::vector<Device*>;
+    for (int k = 0; k < count(); ++k) {
+      made->push_back(new Device(k, host));
+    }
+    return made;
+  }();
+  return *all[static_cast<std::size_t>(id)];
+}
+
+Device& Device::get() { return at(chosen); }
+void Device::choose(int id) { chosen = id; }
+
+Device* Device::owner(const void* p) {
+  for (int k = 0; k < count(); ++k) {
+    if (at(k).memory.contains(p)) {
+      return &at(k);
+    }
+  }
+  return nullptr;
+}
+
+void Device::drain_each() {
+  for (int k = 0; k < count(); ++k) {
+    at(k).drain_all();
+  }
+}
+
+Device::Device(int id, Host& host)
+    : mutex(host.mutex),
+      managed(host.managed),
+      pinned(host.pinned),
+      last(host.last),
+      id_(id),
+      process_(getpid()) {
   if (pipe2(pipe_, O_NONBLOCK | O_CLOEXEC) != 0) {
     fail("no pipe");
   }
 }
 
-bool Device::is_child() const { return getpid() != process_; }
+cudaError_t Device::error() const {
+  return getpid() != process_ ? cudaErrorInitializationError
+         : is_stopped_        ? cudaErrorIllegalAddress
+                              : cudaSuccess;
+}
+
+bool Device::is_past(const char* setting_name, long& number) {
+  const long n = setting(setting_name, 0);
+  number = n == 0 ? 0 : number + 1;
+  return n != 0 && number >= n;
+}
 
 cudaStream_t Device::make_stream(bool is_blocking) {
-  auto* const s = new Stream;
+  auto* const s = new Stream{.device = this};
   s->is_blocking = is_blocking;
   streams_.insert(s);
   return reinterpret_cast<cudaStream_t>(s);
@@ -61,6 +110,10 @@ void Device::end_stream(Stream* s) {
 }
 
 void Device::enqueue(Stream* s, Work work) {
+  if (s->device != this) {
+    s->device->enqueue(s, std::move(work));
+    return;
+  }
   if (s == &default_stream_) {
     for (Stream* other : streams_) {
       if (other->is_blocking) {
@@ -81,6 +134,10 @@ void Device::enqueue(Stream* s, Work work) {
 }
 
 void Device::run(Stream* s, std::size_t count) {
+  if (s->device != this) {
+    s->device->run(s, count);
+    return;
+  }
   if (s->runs) {
     return;
   }
@@ -89,7 +146,9 @@ void Device::run(Stream* s, std::size_t count) {
     const Work work = std::move(s->queue.front());
     s->queue.pop_front();
     if (work.after != nullptr && !work.after->is_done) {
-      drain(work.of_after);
+      while (!work.after->is_done && !work.of_after->queue.empty() && !work.of_after->runs) {
+        run(work.of_after, 1);  // later work there may wait for this stream
+      }
       if (!work.after->is_done) {
         fail("a stream waits for an event that waits for the stream");
       }
@@ -97,7 +156,7 @@ void Device::run(Stream* s, std::size_t count) {
     if (work.is_kernel && !memory.has_access()) {
       memory.give_access();
     }
-    if (work.run) {
+    if (work.run && !is_stopped_) {
       work.run();
     }
   }
@@ -133,7 +192,7 @@ bool Device::is_readable(const void* p) {
   return write(pipe_[1], p, 1) == 1 && read(pipe_[0], &byte, 1) == 1;
 }
 
-/// An argument should hold addresses of the device or of managed memory. Sizes and packed numbers
+/// An argument should hold addresses of this device or of managed memory. Sizes and packed numbers
 /// are no addresses that a process has.
 void Device::check_arguments(const Launch& launch) {
   constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;
@@ -141,6 +200,12 @@ void Device::check_arguments(const Launch& launch) {
     const void* word = nullptr;
     std::memcpy(static_cast<void*>(&word), static_cast<const char*>(launch.kernel.arguments) + at,
                 sizeof word);
+    if (const Device* const other = owner(word); other != nullptr && other != this) {
+      fail(
+          "%s: byte %zu of its %zu bytes of arguments begins an address of GPU %d, %p; the kernel "
+          "runs on GPU %d",
+          launch.kernel.name, at, launch.kernel.bytes, other->id(), word, id_);
+    }
     const auto number = reinterpret_cast<std::uint64_t>(word);
     if (number >= kLeast && number >> 47 == 0 && !memory.contains(word) &&
         !managed.contains(word) && is_readable(word)) {

@@ -15,6 +15,7 @@
 
 #include "fail.h"
 #include "fibers.h"
+#include "kernels/float_mode.h"
 #include "races.h"
 #include "region.h"
 
@@ -62,6 +63,7 @@ void Runner::run(const Launch& launch) {
   runner = this;
   blockDim = threads;
   gridDim = blocks;
+  const dynet::kernels::FlushDenormals mode;  // as nvcc's --ftz=true
   for (const unsigned b : numbers) {
     run_block(b);
   }

@@ -2,7 +2,9 @@
 
 // Why CUDA does not work on a machine, in words for an error that begins with the name of a GPU.
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace dynet::cuda {
 
@@ -32,6 +34,37 @@ inline std::string reason_of(int code, const std::string& name, int driver, int 
     return "CUDA sees no GPU (" + both + ")";
   }
   return "CUDA does not start (" + both + ")";
+}
+
+/// Whether a library that was built for `architectures`, in CMake's words
+/// ("75-real,90,120-virtual"), has code for compute capability `major`.`minor`. Machine code of 8.0
+/// runs on 8.6 and not on 9.0, of 9.0a on no other; code of a virtual architecture runs on each
+/// later GPU, but again for one of its letter. "all" and "native" leave the question to the first
+/// kernel.
+inline bool has_code_for(std::string_view architectures, int major, int minor) {
+  constexpr int kTen = 10;
+  while (!architectures.empty()) {
+    const std::size_t end = std::min(architectures.find(','), architectures.size());
+    const std::string_view word = architectures.substr(0, end);
+    architectures.remove_prefix(std::min(end + 1, architectures.size()));
+    int number = 0;
+    std::size_t k = 0;
+    for (; k < word.size() && word[k] >= '0' && word[k] <= '9'; ++k) {
+      number = number * kTen + (word[k] - '0');
+    }
+    if (k == 0) {
+      return true;
+    }
+    const bool has_letter = k < word.size() && word[k] != '-';
+    const bool is_real = !word.ends_with("-virtual");
+    const bool is_virtual = !word.ends_with("-real");
+    const int asked = major * kTen + minor;
+    if (asked == number || (is_real && !has_letter && number / kTen == major && number <= asked) ||
+        (is_virtual && !has_letter && number <= asked)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// The reason why a GPU of compute capability `major`.`minor` cannot be used.

@@ -31,7 +31,10 @@ class DeviceScratch {
     }
     if (error == cudaErrorMemoryAllocation) {
       static_cast<void>(cudaGetLastError());
-      throw out_of_memory("the device has no " + std::to_string(bytes) + " bytes for a call");
+      int device = 0;
+      static_cast<void>(cudaGetDevice(&device));
+      throw out_of_memory("GPU:" + std::to_string(device) + " refused " + std::to_string(bytes) +
+                          " bytes for a call");
     }
     check_cuda(error, "the memory of a call");
   }

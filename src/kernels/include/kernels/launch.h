@@ -6,19 +6,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
-#include "dynet/except.h"
+#include "kernels/cuda_error.h"
 
 namespace dynet::kernels {
-
-/// Throws cuda_exception with the name of what failed.
-inline void check_cuda(cudaError_t error, std::string_view what) {
-  if (error != cudaSuccess) {
-    throw cuda_exception(std::string(what) + ": " + cudaGetErrorString(error));
-  }
-}
 
 /// The most blocks of a grid whose threads go on to further elements: more than a device runs at
 /// once, so that no multiprocessor is without work, and few enough to begin at once.
