@@ -204,6 +204,7 @@ void count_schedule(const Network& program) {
 void count_all() {
   DynetParams params;
   params.random_seed = 1;
+  params.threads = 1;
   initialize(params);
   Tagger tagger;
   Tree tree;

@@ -86,6 +86,7 @@ class Training {
     return examples_;
   }
   void step_alone() {
+    set_threads(1);
     ComputationGraph cg;
     const Expression l = loss(cg, next_examples()) / static_cast<float>(options_.sentences);
     cg.forward(l);
@@ -93,6 +94,7 @@ class Training {
     trainer_.update();
   }
   void step(WorkerPool& pool) {
+    set_threads(0);  // for the update, while the workers wait
     const std::vector<unsigned>& examples = next_examples();
     costs_.clear();
     for (const unsigned n : examples) {

@@ -32,6 +32,7 @@ def set(
     devices: str = "CPU",
     precision: str = "highest",
     mem_cap: int = 0,
+    threads: int = 0,
 ) -> None:
     """Sets options. A second call replaces the first, but for the wish of `set_gpu`, which stays.
     ``docs/options.md`` explains each option; on the command line its name begins with ``--dynet-``.
@@ -56,6 +57,7 @@ def set(
         "devices": devices,
         "precision": precision,
         "mem_cap": mem_cap,
+        "threads": threads,
     }
     builtins.__dict__[_CONFIG] = config
 

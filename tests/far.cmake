@@ -17,6 +17,7 @@ set(DYNET_FAR_LEFT_OUT
   cross_devices_test       # names its devices, the far ones among them
   cross_device_graphs_test # likewise
   cross_gpus_test          # likewise
+  cross_graphs_on_threads_test  # counts loops that threads of the host share
   rows_on_simd_test        # calls loops, or the CPU's kernels, by hand: no device is asked
   rules_on_simd_test       # likewise
   shared_memory_test       # memory of the host

@@ -32,6 +32,7 @@ struct DynetParams {
   bool ids_requested = false;      ///< `--dynet-devices` was given
   bool cpu_requested = false;      ///< and named the CPU, which always exists
   // Ours.
+  unsigned threads = 0;               ///< of one graph; 0: as many as the process may use
   unsigned mem_cap = 0;               ///< MiB of graph memory; beyond: out_of_memory. 0: no cap
   std::string device = "CPU";         ///< the default device: "CPU", "CPU:double" or "GPU:1"
   std::string lstm = "coupled";       ///< the class LSTMBuilder: "coupled" or "vanilla"
@@ -58,6 +59,16 @@ void reset_rng(unsigned seed);
 /// any change; a sink may throw then, which ends the call.
 template <int = 0>
 void set_log_sink(std::function<void(const std::string&)> sink);
+
+/// Sets the number of threads that compute one graph, this one included; 0 (the default): as many
+/// as the process may use. Results are the same bits for any number. A graph that computes beside
+/// another one of the program uses one. Takes effect with the next value, backward or update.
+/// ValueError for more than 256.
+template <int = 0>
+void set_threads(unsigned threads);
+/// The number in effect; 1 at least.
+template <int = 0>
+[[nodiscard]] unsigned get_threads();
 
 /// Precision of products of float matrices: "highest". ValueError for "high" and "medium", which
 /// allow less than float and would change nothing in this build, and for other words.

@@ -97,6 +97,7 @@ void apply_config(DynetParams& params, const nb::dict& conf) {
   set_unless_default(params.random_seed, conf, "seed", 0U);
   set_unless_default(params.autobatch, conf, "autobatch", 1);
   set_unless_default(params.profiling, conf, "profiling", 0);
+  set_unless_default(params.threads, conf, "threads", 0U);
   set_unless_default(params.mem_cap, conf, "mem_cap", 0U);
   params.shared_parameters = params.shared_parameters || is_on(conf, "shared_params");
   set_unless_default(params.weight_decay, conf, "weight_decay", 0.0F);
@@ -272,6 +273,10 @@ void bind_start(nb::module_& m) {
       [](const std::string& name) { return get_device_manager()->get_global_device(name); },
       nb::rv_policy::reference, nb::arg("name"),
       "Facts about a device; \"\" is the default device. DeviceError if there is none.");
+  m.def("set_threads", &set_threads<>, arg("threads"),
+        "Sets the number of threads that compute one graph; 0 (the default): as many as the "
+        "process may use. Results are the same bits for any number.");
+  m.def("get_threads", &get_threads<>, "The number of threads that compute one graph.");
   m.def("set_float32_matmul_precision", &set_float32_matmul_precision<>, arg("precision"),
         "Of products of float matrices: \"highest\". \"high\" and \"medium\" would change nothing "
         "in this build and are a ValueError.");

@@ -4,6 +4,7 @@
 
 #include "execute/reading.h"
 #include "kernels/float_mode.h"
+#include "kernels/team.h"
 #include "util/timeline.h"
 
 namespace dynet::execute {
@@ -48,6 +49,7 @@ void Executor::backward(NodeId root, bool full) {
                              "; want one element, such as a loss summed over its batch\n  " +
                              graph.describe(root));
   }
+  const kernels::Section section;
   compute({&root, 1}, false);
   try {
     backward_.run(root, full);
@@ -58,6 +60,7 @@ void Executor::backward(NodeId root, bool full) {
 }
 
 const Tensor& Executor::gradient(NodeId n) {
+  const kernels::Section section;
   try {
     return backward_.gradient(n);
   } catch (...) {
@@ -92,6 +95,7 @@ void Executor::compute(std::span<const NodeId> asked, bool all) {
   if (!changes_.is_current()) {
     changes_.follow();
   }
+  const kernels::Section section;
   const kernels::FlushDenormals float_mode;
   const Hooks::Request request(hooks_, false);
   const Mark before = mark();

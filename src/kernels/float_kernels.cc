@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 
 #include "dynet/ext/rule_loop.h"
 
@@ -14,6 +15,7 @@
 #include "float_product.h"
 #include "float_rows.h"
 #include "kernels/kernels.h"
+#include "kernels/team.h"
 #include "lines.h"
 #include "lu.h"
 #include "operands.h"
@@ -46,6 +48,73 @@ struct VectorSteps {
   }
 };
 
+// ---- shares of elementwise loops
+// -------------------------------------------------------------------
+
+/// Nanoseconds for each number that a loop reads or writes; loops with exponentials take longer.
+constexpr double kOneNumber = 0.15;
+/// Shares begin at multiples of so many numbers, which are two lines of a cache.
+constexpr std::size_t kSharedNumbers = 32;
+/// Squares are added up in pieces of so many numbers, and the pieces in order, on any number of
+/// threads.
+constexpr std::int64_t kNormPiece = std::int64_t{1} << 15;
+
+/// Whether elements of a rule's results are places of their own, or places of the same element.
+/// Example: of members f(p, q) and f(q, r), p beside q beside r, one gradient of q is an element's
+/// first result, the other one its neighbour's second.
+bool results_lie_apart(const ext::Stream* out, std::size_t results, std::int64_t n) {
+  for (std::size_t j = 0; j < results; ++j) {
+    if (out[j].mode == ext::Stream::kSum) {
+      return false;
+    }
+    for (std::size_t i = 0; i < j; ++i) {
+      const auto* const x = static_cast<const float*>(out[i].data);
+      const auto* const y = static_cast<const float*>(out[j].data);
+      const bool is_skipped =
+          out[i].mode == ext::Stream::kSkip || out[j].mode == ext::Stream::kSkip;
+      if (!is_skipped && x != y && x < y + n && y < x + n) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// Streams from element `first` on.
+void streams_from(const ext::Stream* all, std::size_t count, std::size_t first, ext::Stream* to) {
+  for (std::size_t k = 0; k < count; ++k) {
+    to[k] = all[k];
+    const bool moves = all[k].mode != ext::Stream::kRepeat && all[k].mode != ext::Stream::kSkip;
+    to[k].data = moves ? static_cast<float*>(all[k].data) + first : all[k].data;
+  }
+}
+
+/// A rule's loop on several threads.
+void run_rule_in_shares(unsigned shares, ext::RuleLoop loop, const void* op, const ext::Stream* in,
+                        std::size_t inputs, const ext::Stream* out, std::size_t results,
+                        std::int64_t n) {
+  constexpr std::size_t kMost = 64;
+  run_shares(shares, [&](unsigned share) {
+    const Range mine(static_cast<std::size_t>(n), kSharedNumbers, share, shares);
+    ext::Stream streams[2 * kMost];
+    streams_from(in, inputs, mine.first, streams);
+    streams_from(out, results, mine.first, streams + kMost);
+    if (!mine.empty()) {
+      loop(op, streams, streams + kMost, static_cast<std::int64_t>(mine.last - mine.first));
+    }
+  });
+}
+
+/// Calls f(first, count) for shares of n numbers.
+template <class F>
+void cut_numbers(std::int64_t n, double numbers_of_each, const F& f) {
+  cut(static_cast<std::size_t>(std::max<std::int64_t>(n, 0)), kSharedNumbers,
+      kOneNumber * numbers_of_each * static_cast<double>(n),
+      [&](std::size_t first, std::size_t last) {
+        f(static_cast<std::int64_t>(first), static_cast<std::int64_t>(last - first));
+      });
+}
+
 // ---- the device
 // ------------------------------------------------------------------------------------
 
@@ -60,7 +129,16 @@ class FloatKernels final : public ext::Kernels {
            const ext::Stream* in, const ext::Stream* out, std::int64_t n) const override {
     const ext::RuleLoops& loops = *rule.loops;
     const bool is_forward = direction == ext::Direction::kForward;
-    (is_forward ? loops.forward_float : loops.backward_float)(op, in, out, n);
+    const ext::RuleLoop loop = is_forward ? loops.forward_float : loops.backward_float;
+    const auto [inputs, results] = rule.streams[is_forward ? 0 : 1];
+    const bool adds_up = rule.summed && is_forward;
+    const unsigned shares =
+        adds_up ? 1 : shares_of(kOneNumber * static_cast<double>((inputs + results) * n));
+    if (shares > 1 && results_lie_apart(out, results, n)) {
+      run_rule_in_shares(shares, loop, op, in, inputs, out, results, n);
+    } else {
+      loop(op, in, out, n);
+    }
   }
 
   void run_rows(const ext::RowRule& rule, ext::Direction direction,
@@ -144,19 +222,39 @@ class FloatKernels final : public ext::Kernels {
     const auto number = static_cast<float>(value);
     if (n > 0 && std::bit_cast<std::uint32_t>(number) == 0) {
       // The C library knows how to clear much.
-      std::memset(out, 0, static_cast<std::size_t>(n) * sizeof(float));
+      cut_numbers(n, 0.5, [out](std::int64_t first, std::int64_t count) {
+        std::memset(static_cast<float*>(out) + first, 0,
+                    static_cast<std::size_t>(count) * sizeof(float));
+      });
     } else {
       float_loops().repeat(number, static_cast<float*>(out), n, true);
     }
   }
 
   void add_scaled(double scale, const void* x, void* y, std::int64_t n, bool store) const override {
-    float_loops().add_scaled(static_cast<float>(scale), static_cast<const float*>(x),
-                             static_cast<float*>(y), n, store);
+    cut_numbers(n, store ? 2.0 : 3.0, [&](std::int64_t first, std::int64_t count) {
+      float_loops().add_scaled(static_cast<float>(scale), static_cast<const float*>(x) + first,
+                               static_cast<float*>(y) + first, count, store);
+    });
   }
 
   void add_squared_norm(const void* x, std::int64_t n, double* sum) const override {
-    *sum += float_loops().squared_norm(static_cast<const float*>(x), n);
+    const auto* const from = static_cast<const float*>(x);
+    constexpr std::int64_t kMost = 64;  // pieces whose sums are kept at a time
+    for (std::int64_t begin = 0; begin < n; begin += kMost * kNormPiece) {
+      const std::int64_t numbers = std::min(n - begin, kMost * kNormPiece);
+      const std::int64_t pieces = (numbers + kNormPiece - 1) / kNormPiece;
+      double squares[kMost];
+      cut(static_cast<std::size_t>(pieces), 1, kOneNumber * static_cast<double>(numbers),
+          [&](std::size_t first, std::size_t last) {
+            for (auto i = static_cast<std::int64_t>(first); i < static_cast<std::int64_t>(last);
+                 ++i) {
+              squares[i] = float_loops().squared_norm(
+                  from + begin + i * kNormPiece, std::min(kNormPiece, numbers - i * kNormPiece));
+            }
+          });
+      *sum = std::accumulate(squares, squares + pieces, *sum);
+    }
   }
 };
 

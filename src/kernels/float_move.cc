@@ -7,6 +7,7 @@
 
 #include "carried.h"
 #include "float_loops.h"
+#include "kernels/team.h"
 #include "meeting.h"
 #include "scratch.h"
 #include "util/join_axes.h"
@@ -150,6 +151,60 @@ void move_box(const Axes& axes, float scale, const float* from, float* to, bool 
   }
 }
 
+/// The axis of a box whose parts go to places of their own, the longest of them; -1 if there is
+/// none. Either all other axes reach less far than one step of this one, or they go on in multiples
+/// of all of its steps.
+int shared_axis(const Axes& axes) {
+  int longest = -1;
+  for (int k = 0; k < axes.count; ++k) {
+    const Axis& a = axes.axis[k];
+    const std::int64_t span = a.to * a.extent;
+    std::int64_t reach = 0;
+    bool are_multiples = true;
+    bool is_forward = a.to > 0;
+    for (int i = 0; i < axes.count; ++i) {
+      if (const Axis& b = axes.axis[i]; i != k) {
+        reach += b.to * (b.extent - 1);
+        is_forward = is_forward && b.to >= 0;
+        are_multiples = are_multiples && span > 0 && b.to % span == 0;
+      }
+    }
+    const bool is_apart = is_forward && (reach < a.to || are_multiples);
+    if (is_apart && (longest < 0 || a.extent > axes.axis[longest].extent)) {
+      longest = k;
+    }
+  }
+  return longest;
+}
+
+/// move_box() on several threads, if it is worth it. A share leaves the order of the axes as it is,
+/// and with it the order of sums.
+void move_in_shares(const Axes& axes, float scale, const float* from, float* to, bool store) {
+  constexpr double kOneNumber = 0.3;  // nanoseconds
+  constexpr std::size_t kUnit = 16;   // a line of the cache, if elements lie side by side
+  double numbers = 1.0;
+  for (int k = 0; k < axes.count; ++k) {
+    numbers *= static_cast<double>(axes.axis[k].extent);
+  }
+  const unsigned shares = shares_of(kOneNumber * numbers);
+  const int k = shares > 1 ? shared_axis(axes) : -1;
+  if (k < 0) {
+    move_box(axes, scale, from, to, store);
+    return;
+  }
+  run_shares(shares, [&](unsigned share) {
+    Axes mine = axes;
+    Axis& axis = mine.axis[k];
+    const Range range(static_cast<std::size_t>(axis.extent), axis.to == 1 ? kUnit : 1, share,
+                      shares);
+    axis.extent = static_cast<std::int64_t>(range.last - range.first);
+    const auto first = static_cast<std::int64_t>(range.first);
+    if (!range.empty()) {
+      move_box(mine, scale, from + first * axis.from, to + first * axis.to, store);
+    }
+  });
+}
+
 /// As move_box, but the larger of the old and the new number stays.
 void move_largest(const Axes& axes, float scale, const float* from, float* to) {
   if (axes.count == 0) {
@@ -241,7 +296,7 @@ class Mover {
     if (write_ == Write::kMax) {
       move_largest(axes, scale, from, to);
     } else {
-      move_box(axes, scale, from, to, store);
+      move_in_shares(axes, scale, from, to, store);
     }
   }
   /// From where the cursors are.

@@ -15,6 +15,7 @@
 
 #include "carried.h"
 #include "float_loops.h"
+#include "kernels/team.h"
 #include "scratch.h"
 
 namespace dynet::kernels {
@@ -79,6 +80,45 @@ void scatter(Cursor& y, std::int64_t examples, std::int64_t left, std::int64_t r
   }
 }
 
+/// Nanoseconds to copy one number.
+constexpr double kCopy = 0.15;
+
+/// gather() on several threads, if it is worth it.
+void gather_in_shares(Cursor& x, std::int64_t examples, std::int64_t left, std::int64_t rows,
+                      std::int64_t each, float* to, std::int64_t stride) {
+  const Cursor begin = x;
+  cut(static_cast<std::size_t>(examples), 1, kCopy * static_cast<double>(examples * each * rows),
+      [&](std::size_t first, std::size_t last) {
+        const auto at = static_cast<std::int64_t>(first);
+        const auto n = static_cast<std::int64_t>(last) - at;
+        Cursor mine = begin;
+        skip(mine, at, left);
+        gather(mine, n, left - at, rows, each, to + at * each * stride, stride);
+        if (at + n == examples) {
+          x = mine;
+        }
+      });
+}
+
+/// scatter() on several threads, if it is worth it and no place is written twice.
+void scatter_in_shares(Cursor& y, std::int64_t examples, std::int64_t left, std::int64_t rows,
+                       std::int64_t each, const float* from, std::int64_t stride, Write write,
+                       bool is_apart) {
+  const Cursor begin = y;
+  const double time = is_apart ? 2 * kCopy * static_cast<double>(examples * each * rows) : 0.0;
+  cut(static_cast<std::size_t>(examples), is_apart ? 1 : static_cast<std::size_t>(examples), time,
+      [&](std::size_t first, std::size_t last) {
+        const auto at = static_cast<std::int64_t>(first);
+        const auto n = static_cast<std::int64_t>(last) - at;
+        Cursor mine = begin;
+        skip(mine, at, left);
+        scatter(mine, n, left - at, rows, each, from + at * each * stride, stride, write);
+        if (at + n == examples) {
+          y = mine;
+        }
+      });
+}
+
 /// Examples of `each` columns to gather at once, `rows` floats a column.
 std::int64_t chunk(std::int64_t rows, std::int64_t each) {
   const std::int64_t columns =
@@ -120,6 +160,7 @@ void product_shared_left(Gemm& g, const Operand& b, const Operand& c, Write writ
   }
   const std::int64_t n = c.examples;
   const std::int64_t most = chunk(c.one_block() ? g.k : std::max(g.k, g.m), each);
+  const bool is_apart = lies_apart(c);
   Cursor from(b, n);
   Cursor to(c, n);
   for (std::int64_t left = n; left > 0;) {
@@ -132,7 +173,7 @@ void product_shared_left(Gemm& g, const Operand& b, const Operand& c, Write writ
     } else {
       const std::int64_t stride = padded(g.k);
       float* columns = right_scratch.get(static_cast<std::size_t>(g.n * stride));
-      gather(from, part, left, g.k, each, columns, stride);
+      gather_in_shares(from, part, left, g.k, each, columns, stride);
       g.b = columns;
       g.b_column = stride;
     }
@@ -148,7 +189,7 @@ void product_shared_left(Gemm& g, const Operand& b, const Operand& c, Write writ
       g.ldc = stride;
       g.store = true;
       float_loops().gemm(g);
-      scatter(to, part, left, g.m, each, g.c, stride, write);
+      scatter_in_shares(to, part, left, g.m, each, g.c, stride, write, is_apart);
     }
     left -= part;
   }
@@ -183,7 +224,7 @@ void product_summed(Gemm& g, const Operand& a, const Operand& b, double* squared
     } else {
       g.lda = padded(g.m);
       float* columns = left_scratch.get(static_cast<std::size_t>(g.k * g.lda));
-      gather(left_at, part, left, g.m, each, columns, g.lda);
+      gather_in_shares(left_at, part, left, g.m, each, columns, g.lda);
       g.a = columns;
     }
     if (right_at.run() >= part) {
@@ -193,7 +234,7 @@ void product_summed(Gemm& g, const Operand& a, const Operand& b, double* squared
     } else {
       g.b_row = padded(g.n);
       float* columns = right_scratch.get(static_cast<std::size_t>(g.k * g.b_row));
-      gather(right_at, part, left, g.n, each, columns, g.b_row);
+      gather_in_shares(right_at, part, left, g.n, each, columns, g.b_row);
       g.b = columns;
     }
     g.squared_norm = part == left ? squared_norm : nullptr;
@@ -210,10 +251,41 @@ void product_summed(Gemm& g, const Operand& a, const Operand& b, double* squared
   }
 }
 
-/// One product after the other.
+/// The products of examples `first` to `last`, of n, on one thread.
+void some_products(Gemm g, const Operand& a, const Operand& b, const Operand& c, Write write,
+                   std::int64_t n, std::int64_t first, std::int64_t last) {
+  Cursor left_at(a, n);
+  Cursor right_at(b, n);
+  Cursor to(c, n);
+  for (Cursor* const at : {&left_at, &right_at, &to}) {
+    skip(*at, first, n);
+  }
+  for (std::int64_t e = first; e < last; ++e) {
+    g.store = to.stores(write);
+    g.a = left_at.at();
+    g.b = right_at.at();
+    g.c = to.at();
+    float_loops().gemm(g);
+    for (Cursor* const at : {&left_at, &right_at, &to}) {
+      at->advance(1, n - e - 1);
+    }
+  }
+}
+
+/// One product after the other; threads share many of them, or each.
 void product_by_example(Gemm& g, const Operand& a, const Operand& b, const Operand& c,
                         Write write) {
   const std::int64_t n = std::max({a.examples, b.examples, c.examples});
+  const double time = 0.03 * static_cast<double>(n * g.m * g.n) * static_cast<double>(g.k);
+  const unsigned shares = c.examples == n && n > 1 ? shares_of(time) : 1;
+  if (shares > 1 && n >= shares && lies_apart(c)) {
+    run_shares(shares, [&](unsigned share) {
+      const Range mine(static_cast<std::size_t>(n), 1, share, shares);
+      some_products(g, a, b, c, write, n, static_cast<std::int64_t>(mine.first),
+                    static_cast<std::int64_t>(mine.last));
+    });
+    return;
+  }
   Cursor left_at(a, n);
   Cursor right_at(b, n);
   Cursor to(c, n);

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "kernels/row_scratch.h"
+#include "kernels/team.h"
 #include "scratch.h"
 
 namespace dynet::kernels {
@@ -25,6 +26,12 @@ using rule::Along;
 
 /// Numbers gathered at a time, about: the size of the first cache.
 constexpr std::int64_t kGathered = 2048;
+
+/// Nanoseconds for each number of an operand.
+constexpr double kOneRowNumber = 0.3;
+/// From so many numbers on a row is certainly walked along, on every target.
+constexpr std::int64_t kLongRow = 64;
+constexpr std::size_t kMostLanes = 16;
 
 /// Calls f(number, number in the tile) for each number of a row, a run along its first axis at a
 /// time.
@@ -178,6 +185,45 @@ class Gathered {
   ext::RowLoop loop_;
 };
 
+/// Whether outer rows of the results are places of their own, or places of the same outer row.
+bool outer_rows_lie_apart(const Operands& operands, const RowCall& call) {
+  const auto range = [&](const RowStream& s) { return s.outer_step * call.rows.outer; };
+  for (std::size_t j = 0; j < operands.results; ++j) {
+    const RowStream& y = call.out[j];
+    const auto* const at = static_cast<const float*>(y.data);
+    if (at != nullptr && y.outer_step <= 0) {
+      return false;
+    }
+    for (std::size_t i = 0; i < j && at != nullptr; ++i) {
+      const auto* const other = static_cast<const float*>(call.out[i].data);
+      const bool is_same = other == at && call.out[i].outer_step == y.outer_step;
+      if (other != nullptr && !is_same && other < at + range(y) &&
+          at < other + range(call.out[i])) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// The call for outer rows `first` to `last`.
+template <class F>
+void run_outer(const Operands& operands, const RowCall& call, std::size_t first, std::size_t last,
+               const F& run) {
+  const auto at = static_cast<std::int64_t>(first);
+  RowStream streams[2][ext::kMaxRowStreams];
+  const auto shift = [at](const RowStream& s) {
+    RowStream t = s;  // an index has the size of a float
+    t.data = s.data == nullptr ? nullptr : static_cast<float*>(s.data) + at * s.outer_step;
+    return t;
+  };
+  std::transform(call.in, call.in + operands.inputs, streams[0], shift);
+  std::transform(call.out, call.out + operands.results, streams[1], shift);
+  RowCall part{call.constants, streams[0], streams[1], call.rows};
+  part.rows.outer = static_cast<std::int64_t>(last) - at;
+  run(part);
+}
+
 Scratch& loop_memory() {
   static thread_local Scratch memory;
   return memory;
@@ -196,11 +242,29 @@ void float_rows(const ext::RowRule& rule, ext::Direction direction, const ext::R
   for (std::size_t j = 0; j < operands.results && is_even; ++j) {
     is_even = lies_evenly(call.out[j], operands.out[j], call.rows);
   }
-  if (is_even) {
-    loop(call);
-  } else {
-    Gathered(operands, call, loop).run();
+  const auto run = [&](const RowCall& part) {
+    if (is_even) {
+      loop(part);
+    } else {
+      Gathered(operands, part, loop).run();
+    }
+  };
+  // Short rows become lanes: a share has whole vectors of them.
+  const std::size_t unit = call.rows.inner == 1 && call.rows.length < kLongRow ? kMostLanes : 1;
+  const auto numbers = static_cast<double>(call.rows.length * call.rows.inner * call.rows.outer) *
+                       static_cast<double>(operands.inputs + operands.results);
+  const auto outer = static_cast<std::size_t>(call.rows.outer);
+  const unsigned shares = outer > unit ? shares_of(kOneRowNumber * numbers) : 1;
+  if (shares == 1 || !outer_rows_lie_apart(operands, call)) {
+    run(call);
+    return;
   }
+  run_shares(shares, [&](unsigned share) {
+    const Range mine(outer, unit, share, shares);
+    if (!mine.empty()) {
+      run_outer(operands, call, mine.first, mine.last, run);
+    }
+  });
 }
 
 float* row_scratch(std::size_t n) { return loop_memory().get(n); }

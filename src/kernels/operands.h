@@ -89,6 +89,32 @@ class Cursor {
   bool visited_ = false;
 };
 
+/// Moves a cursor over the next `n` examples, of which `left` remain, this run by run.
+inline void skip(Cursor& at, std::int64_t n, std::int64_t left) {
+  while (n > 0) {
+    const std::int64_t m = std::min(at.run(), n);
+    n -= m;
+    left -= m;
+    at.advance(m, left);
+  }
+}
+
+/// Whether no two examples of a result are one place: so threads may write different examples. The
+/// gradient of a node that several members of a group read is several blocks, of which the second
+/// is not fresh. Blocks in the order of their addresses are told apart; of others, nothing is
+/// known.
+[[nodiscard]] inline bool lies_apart(const Operand& o) {
+  const std::int64_t size = elements_of(o.dim);
+  bool is_fresh = true;
+  bool is_sorted = true;
+  for (std::int64_t b = 0; b < o.block_count && (is_fresh || is_sorted); ++b) {
+    is_fresh = is_fresh && o.blocks[b].fresh;
+    is_sorted = is_sorted && (b == 0 || o.data<float>(b) >=
+                                            o.data<float>(b - 1) + o.blocks[b - 1].examples * size);
+  }
+  return is_fresh || is_sorted;
+}
+
 /// Calls f(m) for runs of m examples, of n in all, that lie in one block of every operand; the
 /// cursors stand at the first of them. If the result does not step, runs have one example.
 template <class F, class... Inputs>

@@ -25,6 +25,7 @@
 #include "dynet/ext/op.h"
 #include "dynet/ext/operand.h"
 
+#include "kernels/call_shares.h"
 #include "kernels/long_sum.h"
 #include "kernels/rule_streams.h"
 #include "util/join_axes.h"
@@ -480,6 +481,12 @@ void run_rule(const RuleInfo& rule, const void* op, const Call& call) {
   list(whole);
   if (whole.is_all()) {
     whole.run(rule, kDirection, op);
+    return;
+  }
+  const unsigned shares = shares_of_call(call, kDirection == Direction::kForward, size_of(box));
+  if (shares > 1) {
+    run_call_in_shares(shares, call,
+                       [&](const Call& part) { run_rule<kDirection>(rule, op, part); });
     return;
   }
   Cutter cutter(rule, kDirection, call, box);

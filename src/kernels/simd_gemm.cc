@@ -23,6 +23,7 @@
 #include "hwy/highway.h"
 #include "simd_gemm-inl.h"
 #include "simd_groups-inl.h"
+#include "simd_packed-inl.h"
 #include "simd_product-inl.h"
 #include "simd_transposed-inl.h"
 
@@ -30,13 +31,6 @@ HWY_BEFORE_NAMESPACE();
 namespace dynet::kernels {
 namespace HWY_NAMESPACE {
 namespace {
-
-HWY_INLINE void run_tile(TileArgs& t, std::size_t columns, std::size_t rows) {
-  const std::size_t lanes = hn::Lanes(FloatTag());
-  const std::size_t vectors = (rows + lanes - 1) / lanes;
-  t.last_rows = rows - (vectors - 1) * lanes;
-  kTiles.at[columns - 1][vectors - 1][t.last_rows != lanes ? 1 : 0](t);
-}
 
 /// Size of the operand that all strips or columns of the other one pass: a megabyte stays in L2.
 constexpr std::size_t kDirectFloats = 250000;
@@ -51,6 +45,20 @@ HWY_INLINE void tile_at(const Product& g, TileArgs& t, std::size_t row, std::siz
   run_tile(t, wide, std::min(rows, g.m - row));
 }
 
+/// A share of the tiles, strip by strip. If squares are wanted, each strip is one share's.
+void direct_share(const Product& g, TileArgs& t, const Pieces& strips, const Pieces& columns) {
+  const std::size_t lanes = hn::Lanes(FloatTag());
+  const std::size_t unit = g.squares == nullptr ? 1 : columns.count;
+  const Range mine = g.part_of(strips.count * columns.count, unit);
+  std::size_t at = mine.first;
+  for (std::size_t i = at / columns.count; at < mine.last; ++i) {
+    t.squares = squares_of(g, i);
+    for (std::size_t j = at % columns.count; j < columns.count && at < mine.last; ++j, ++at) {
+      tile_at(g, t, strips.begin(i) * lanes, strips[i] * lanes, columns.begin(j), columns[j]);
+    }
+  }
+}
+
 /// Tiles on the operands as they lie. Rows outside, so that a strip of `a` stays in L1, or columns
 /// outside, so that the result is written in order.
 void direct(const Product& g, bool rows_outside) {
@@ -58,9 +66,14 @@ void direct(const Product& g, bool rows_outside) {
   const Pieces columns(g.n, kTileColumns);
   const auto height = static_cast<std::size_t>(tile_height(static_cast<int>(columns.longest())));
   const Pieces strips((g.m + lanes - 1) / lanes, height);
-  TileArgs t{g.k, g.a, g.lda, g.b, g.b_row, g.b_column, g.c, g.ldc, 0, g.store, nullptr, g.squares};
+  TileArgs t{g.k, g.a, g.lda, g.b, g.b_row, g.b_column, g.c, g.ldc, 0, g.store, nullptr, nullptr};
+  if (g.shares > 1) {
+    direct_share(g, t, strips, columns);
+    return;
+  }
   if (rows_outside) {
     for (std::size_t i = 0, row = 0; i < strips.count; row += strips[i++] * lanes) {
+      t.squares = squares_of(g, i);
       for (std::size_t j = 0, column = 0; j < columns.count; column += columns[j++]) {
         tile_at(g, t, row, strips[i] * lanes, column, columns[j]);
       }
@@ -69,6 +82,7 @@ void direct(const Product& g, bool rows_outside) {
   }
   for (std::size_t j = 0, column = 0; j < columns.count; column += columns[j++]) {
     for (std::size_t i = 0, row = 0; i < strips.count; row += strips[i++] * lanes) {
+      t.squares = squares_of(g, i);
       tile_at(g, t, row, strips[i] * lanes, column, columns[j]);
     }
   }
@@ -159,8 +173,9 @@ void stream(const Product& g) {
   constexpr std::size_t kMost = std::size_t{kMostSteps} * kInner;
   const std::size_t rows_at_once = 4096 / kColumns;
   alignas(64) float part[4096];
-  for (std::size_t i = 0; i < g.m; i += rows_at_once) {
-    const std::size_t rows = std::min(rows_at_once, g.m - i);
+  const Range mine = g.part_of(g.m, kMaxLanes);
+  for (std::size_t i = mine.first; i < mine.last; i += rows_at_once) {
+    const std::size_t rows = std::min(rows_at_once, mine.last - i);
     const float* start = g.start == nullptr ? nullptr : g.start + i;
     std::size_t p = 0;
     for (std::size_t first = 0; first < g.k; first += kMost) {
@@ -195,7 +210,8 @@ void stream(const Product& g) {
 void rank_one(const Product& g) {
   const FloatTag d;
   const std::size_t lanes = hn::Lanes(d);
-  for (std::size_t j = 0; j < g.n; j += 4) {
+  const Range mine = g.part_of(g.n, 4);
+  for (std::size_t j = mine.first; j < mine.last; j += 4) {
     const std::size_t wide = std::min<std::size_t>(4, g.n - j);
     const auto at = [&](std::size_t q) { return j + std::min(q, wide - 1); };
     const FloatVector x[4] = {
@@ -222,141 +238,6 @@ void rank_one(const Product& g) {
   }
 }
 
-// ---- packed: panels of the operands are copied, for products with many columns
-// ---------------------
-
-/// Depth of the panels. A result that does not stay in L2 is gone through once a panel: then deep
-/// panels, read from L2, cost less than more passes.
-constexpr std::size_t kPanelDepth = 256;
-constexpr std::size_t kDeepPanelDepth = 512;
-constexpr std::size_t kLargeResult = 250000;  // floats
-/// How much of `a` is packed at once: half a megabyte stays in L2.
-constexpr std::size_t kBlockFloats = 131072;
-
-/// Rows of `a` as they lie: out[p * height + r] = a[p * lda + r], rows beyond `rows` zero.
-void pack_rows(std::size_t depth, std::size_t rows, std::size_t height, const float* a,
-               std::size_t lda, float* out) {
-  const FloatTag d;
-  const std::size_t lanes = hn::Lanes(d);
-  for (std::size_t p = 0; p < depth; ++p, a += lda, out += height) {
-    if (p + 8 < depth) {
-      for (std::size_t r = 0; r < rows; r += 16) {
-        hwy::Prefetch(a + 8 * lda + r);
-      }
-    }
-    std::size_t r = 0;
-    for (; r + lanes <= rows; r += lanes) {
-      hn::Store(hn::LoadU(d, a + r), d, out + r);
-    }
-    if (r < rows) {
-      hn::Store(load_part(d, a + r, rows - r), d, out + r);
-      r += lanes;
-    }
-    for (; r < height; r += lanes) {
-      hn::Store(hn::Zero(d), d, out + r);
-    }
-  }
-}
-
-/// Transposed: out[p * height + r] = a[r * lda + p]. Behind `rows` the last one is repeated.
-void pack_transposed(std::size_t depth, std::size_t rows, std::size_t height, const float* a,
-                     std::size_t lda, float* out) {
-  const FloatTag d;
-  for (std::size_t r = 0; r < height; r += kMaxLanes, out += kMaxLanes) {
-    const float* at[4][kMaxLanes / 4];  // each fourth row
-    for (std::size_t lane = 0; lane < kMaxLanes; ++lane) {
-      at[lane % 4][lane / 4] = a + std::min(r + lane, rows - 1) * lda;
-    }
-    float* to = out;
-    std::size_t p = 0;
-    for (; p + 4 <= depth; p += 4) {
-      FloatVector column[4];
-      transpose_four(d, load_blocks(d, at[0], p), load_blocks(d, at[1], p),
-                     load_blocks(d, at[2], p), load_blocks(d, at[3], p), column);
-      DYNET_UNROLL for (std::size_t q = 0; q < 4; ++q, to += height) {
-        hn::Store(column[q], d, to);
-      }
-    }
-    for (; p < depth; ++p, to += height) {
-      for (std::size_t lane = 0; lane < kMaxLanes; ++lane) {
-        to[lane] = at[lane % 4][lane / 4][p];
-      }
-    }
-  }
-}
-
-/// Panels of `height` rows of op(a), one after the other.
-void pack_block(std::size_t depth, std::size_t rows, std::size_t height, const float* a,
-                std::size_t lda, bool transposed, float* out) {
-  for (std::size_t i = 0; i < rows; i += height) {
-    const std::size_t part = std::min(height, rows - i);
-    if (transposed) {
-      pack_transposed(depth, part, height, a + i * lda, lda, out + i * depth);
-    } else {
-      pack_rows(depth, part, height, a + i, lda, out + i * depth);
-    }
-  }
-}
-
-/// `wide` columns of b side by side.
-void pack_columns(std::size_t depth, std::size_t wide, const float* b, std::size_t b_row,
-                  std::size_t b_column, float* out) {
-  for (std::size_t p = 0; p < depth; ++p, b += b_row, out += wide) {
-    for (std::size_t j = 0; j < wide; ++j) {
-      out[j] = b[j * b_column];
-    }
-  }
-}
-
-/// All columns of b by the strips of a packed block of op(a). `t` has the place of b: its own, or
-/// panels one after the other if `b_panel` is given.
-void multiply_block(const Product& g, TileArgs& t, const float* a_panels, std::size_t first,
-                    std::size_t end, const Pieces& columns, const float* b_panel,
-                    const float* start) {
-  const float* b = t.b;
-  for (std::size_t q = 0, j = 0; q < columns.count; j += columns[q++]) {
-    const std::size_t wide = columns[q];
-    t.b = b_panel == nullptr ? b + j * t.b_column : b_panel + j * t.k;
-    t.b_row = b_panel == nullptr ? t.b_row : wide;
-    for (std::size_t i = first; i < end; i += t.lda) {
-      t.a = a_panels + (i - first) * t.k;
-      t.c = g.c + j * g.ldc + i;
-      t.start = start == nullptr ? nullptr : start + i;
-      run_tile(t, wide, std::min(t.lda, end - i));
-    }
-  }
-}
-
-/// Panels of op(a), and of b as well if `packs_b`. A block of `a` is packed, then columns outside:
-/// columns of b stay in L1 and the block in L2 while a column of the result is written in order.
-void packed(const Product& g, bool transposed, bool packs_b) {
-  const std::size_t height = kTileVectors * hn::Lanes(FloatTag());
-  const Pieces columns(g.n, kTileColumns);
-  const Pieces depths(g.k, g.m * g.n > kLargeResult ? kDeepPanelDepth : kPanelDepth);
-  const std::size_t depth_at_once = (depths.longest() + 3) / 4 * 4;
-  const std::size_t block = std::max(height, kBlockFloats / depth_at_once / height * height);
-  float* a_panels =
-      left_panel().get(std::min(block, (g.m + height - 1) / height * height) * depth_at_once);
-  float* b_panel = packs_b ? right_panel().get(depth_at_once * g.n) : nullptr;
-  for (std::size_t p = 0; p < g.k; p += depth_at_once) {
-    const std::size_t depth = std::min(depth_at_once, g.k - p);
-    double* squares = p + depth == g.k ? g.squares : nullptr;
-    const float* b = g.b + p * g.b_row;
-    for (std::size_t q = 0, j = 0; packs_b && q < columns.count; j += columns[q++]) {
-      pack_columns(depth, columns[q], b + j * g.b_column, g.b_row, g.b_column, b_panel + j * depth);
-    }
-    for (std::size_t first = 0; first < g.m; first += block) {
-      const std::size_t end = std::min(g.m, first + block);
-      const std::size_t at = transposed ? first * g.lda + p : p * g.lda + first;
-      pack_block(depth, end - first, height, g.a + at, g.lda, transposed, a_panels);
-      TileArgs t{
-          depth, nullptr,           height,  b,      g.b_row, packs_b ? 1 : g.b_column, g.c, g.ldc,
-          0,     g.store && p == 0, nullptr, squares};
-      multiply_block(g, t, a_panels, first, end, columns, b_panel, p == 0 ? g.start : nullptr);
-    }
-  }
-}
-
 /// With a transposed left operand.
 void gemm_transposed(const Product& g) {
   if (g.b_row == 1 && !prefers_panels(g)) {
@@ -372,6 +253,9 @@ bool in_pairs([[maybe_unused]] const Product& g) {
   const std::size_t lanes = hn::Lanes(FloatTag());
   const std::size_t vectors = g.m / lanes;
   if (g.m == g.lda && vectors >= 1 && vectors <= kMostPairVectors && lies_in_pairs(g)) {
+    if (g.share != 0) {
+      return true;  // few rows, which lie in each other's vectors: they are one share
+    }
     constexpr std::size_t kMost = 2 * kMostSteps;
     for (std::size_t p = 0; p < g.k; p += kMost) {
       kPairs[vectors - 1]({std::min(kMost, g.k - p), g.a + p * g.lda, g.lda, g.b + p * g.b_row,
@@ -433,7 +317,7 @@ void gemm_of(const Gemm& gemm_args, const Product& g) {
     return;
   }
   if (g.k == 0) {
-    for (std::size_t j = 0; g.store && j < g.n; ++j) {
+    for (std::size_t j = 0; g.store && g.share == 0 && j < g.n; ++j) {
       float* to = g.c + j * g.ldc;
       g.start == nullptr ? std::fill_n(to, g.m, 0.0F) : std::copy_n(g.start, g.m, to);
     }
@@ -444,6 +328,29 @@ void gemm_of(const Gemm& gemm_args, const Product& g) {
   } else {
     gemm_plain(g);
   }
+}
+
+/// The time of a product on one thread: for each element of `a`, the load and the multiply-adds.
+/// Measured, with AVX-512 and rounded down; with shorter vectors it takes longer.
+double nanoseconds_of(const Gemm& g) {
+  const auto elements = static_cast<double>(g.m) * static_cast<double>(g.k);
+  return elements * static_cast<double>(1 + g.more_count) *
+         (0.05 + 0.018 * static_cast<double>(g.n));
+}
+
+/// On several threads, if it is worth it.
+void in_shares(const Gemm& gemm_args, const Product& g) {
+  const unsigned shares = shares_of(nanoseconds_of(gemm_args));
+  if (shares == 1) {
+    gemm_of(gemm_args, g);
+    return;
+  }
+  run_shares(shares, [&](unsigned share) {
+    Product mine = g;
+    mine.share = share;
+    mine.shares = shares;
+    gemm_of(gemm_args, mine);
+  });
 }
 
 /// A product with a long inner dimension, in pieces (carried.h), whose sums are kept in double:
@@ -496,7 +403,7 @@ class LongProduct {
         part.k = std::min(kLongInner, args_.k - p);
         part.a = from.a + (part.a_transposed ? i * part.lda + p : p * part.lda + i);
         part.b = from.b + p * part.b_row + j * part.b_column;
-        gemm_of(part, Product(part));
+        in_shares(part, Product(part));
         for (std::int64_t x = 0; x < part.m * part.n; ++x) {
           sums_[x] = (is_first ? 0.0 : sums_[x]) + static_cast<double>(piece_[x]);
         }
@@ -527,6 +434,11 @@ class LongProduct {
   double squares_ = 0.0;
 };
 
+Scratch& squares_of_strips() {
+  static thread_local Scratch scratch;
+  return scratch;
+}
+
 void gemm(const Gemm& gemm_args) {
   if (gemm_args.k * (1 + gemm_args.more_count) > kLongInner && gemm_args.m > 0 && gemm_args.n > 0) {
     LongProduct(gemm_args).run();
@@ -534,13 +446,15 @@ void gemm(const Gemm& gemm_args) {
   }
   Product g(gemm_args);
   if (gemm_args.squared_norm == nullptr) {
-    gemm_of(gemm_args, g);
+    in_shares(gemm_args, g);
     return;
   }
-  alignas(64) double squares[kMaxLanes] = {};
-  g.squares = squares;
-  gemm_of(gemm_args, g);
-  const double sum = std::accumulate(squares, squares + kMaxLanes, 0.0);
+  const std::size_t height = kTileVectors * hn::Lanes(FloatTag());  // the least of a strip
+  const std::size_t count = (g.m + height - 1) / height * kMaxLanes;
+  g.squares = reinterpret_cast<double*>(squares_of_strips().get(2 * count));
+  std::fill_n(g.squares, count, 0.0);
+  in_shares(gemm_args, g);
+  const double sum = std::accumulate(g.squares, g.squares + count, 0.0);
   // A square may be too large for a float. Small squares may lose too much to denormals. And the
   // sum is 0 if the chosen way does not count.
   const bool holds = sum >= 0x1p-60 && sum <= std::numeric_limits<double>::max();

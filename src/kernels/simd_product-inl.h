@@ -12,6 +12,7 @@
 
 #include "float_loops.h"
 #include "hwy/highway.h"
+#include "kernels/team.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace dynet::kernels {
@@ -32,9 +33,17 @@ struct Pieces {
   }
   [[nodiscard]] std::size_t longest() const { return base + (longer > 0 ? 1 : 0); }
   [[nodiscard]] std::size_t operator[](std::size_t i) const { return base + (i < longer ? 1 : 0); }
+  [[nodiscard]] std::size_t begin(std::size_t i) const {
+    return i * base + (i < longer ? i : longer);
+  }
 };
 
 /// The sizes as the loops want them.
+///
+/// If threads share a product (team.h), each runs it with its own `share`: the sizes are the whole
+/// call's, so that all choose the same way, and each loop then leaves out the rows or tiles of the
+/// others. A loop has the same shares in each block of the inner dimension, so nobody waits between
+/// blocks.
 struct Product {
   std::size_t m, n, k;
   const float* a;
@@ -44,10 +53,13 @@ struct Product {
   float* c;
   std::size_t ldc;
   bool store;
-  const float* start;         ///< null unless `store`
-  double* squares = nullptr;  ///< one a lane, of the result; null: not wanted
+  const float* start;  ///< null unless `store`
+  /// kMaxLanes sums for each strip of rows of the result; null: not wanted. Strips do not depend on
+  /// the shares.
+  double* squares = nullptr;
   const GemmFactors* more;
   std::size_t more_count;
+  unsigned share = 0, shares = 1;
 
   explicit Product(const Gemm& g)
       : m(static_cast<std::size_t>(g.m)),
@@ -64,6 +76,11 @@ struct Product {
         start(g.start),
         more(g.more),
         more_count(static_cast<std::size_t>(g.more_count)) {}
+
+  /// This share of `count` rows, strips or tiles.
+  [[nodiscard]] Range part_of(std::size_t count, std::size_t unit = 1) const {
+    return {count, unit, share, shares};
+  }
 };
 
 }  // namespace HWY_NAMESPACE

@@ -53,13 +53,17 @@ HWY_INLINE std::size_t columns_in_cache(const Product& g) {
   return std::max<std::size_t>(8, (std::size_t{1} << 18) / depth / 8 * 8);
 }
 
+/// A share of rows begins at a multiple: rows that lie in pairs are walked in eights.
+constexpr std::size_t kSharedRows = 8;
+
 /// Inner products of columns that lie in memory as they are, from column `first` of b on.
 HWY_INLINE void dots(const Product& g, std::size_t first) {
   const Pieces columns(g.n - first, kDotColumns);
   const bool pairs = g.more_count == 0 && g.k == g.lda && lies_in_pairs(g) &&
                      g.k <= kMostSteps * hn::Lanes(FloatTag());
   const std::size_t block = columns_in_cache(g);
-  for (std::size_t i = 0; i < g.m; i += block) {
+  const Range mine = g.part_of(g.m, kSharedRows);
+  for (std::size_t i = mine.first; i < mine.last; i += block) {
     for (std::size_t q = 0, j = first; q < columns.count; j += columns[q++]) {
       const std::size_t wide = columns[q] - 1;
       const std::size_t from = i * g.lda;
@@ -69,7 +73,7 @@ HWY_INLINE void dots(const Product& g, std::size_t first) {
                 g.b_column,
                 g.c + j * g.ldc + i,
                 g.ldc,
-                std::min(block, g.m - i),
+                std::min(block, mine.last - i),
                 g.store,
                 1 + g.more_count,
                 {{g.a + from, g.b + column}}};
@@ -88,7 +92,8 @@ HWY_INLINE void in_groups(const Product& g, const Groups& groups, std::size_t n)
   float* packed = left_panel().get(depth * (1 + g.more_count) * all * groups.columns);
   const Pieces vectors(all, groups.most_vectors);
   const std::size_t block = columns_in_cache(g);
-  for (std::size_t i = 0; i < g.m; i += block) {
+  const Range mine = g.part_of(g.m, kSharedRows);
+  for (std::size_t i = mine.first; i < mine.last; i += block) {
     float* b = packed;
     for (std::size_t q = 0, j = 0; q < vectors.count; j += groups.columns * vectors[q++]) {
       GroupArgs t{g.k,
@@ -97,14 +102,14 @@ HWY_INLINE void in_groups(const Product& g, const Groups& groups, std::size_t n)
                   std::min(n - j, groups.columns * vectors[q]),
                   g.c + j * g.ldc + i,
                   g.ldc,
-                  std::min(block, g.m - i),
+                  std::min(block, mine.last - i),
                   g.store,
                   1 + g.more_count,
                   {}};
       for (std::size_t f = 0; f < t.factor_count; ++f) {
         const GemmFactors from = f == 0 ? GemmFactors{g.a, g.b} : g.more[f - 1];
         t.a[f] = from.a + i * g.lda;
-        if (i == 0) {
+        if (i == mine.first) {
           groups.pack(g.k, t.columns, from.b + j * g.b_column, g.b_column, vectors[q], b);
         }
         b += depth * groups.columns * vectors[q];

@@ -6,6 +6,7 @@
 
 #include "dynet/except.h"
 
+#include "kernels/team.h"
 #include "params/gpus.h"
 #include "params/options.h"
 #include "params/random_streams.h"
@@ -88,6 +89,22 @@ void set_float32_matmul_precision(const std::string& precision) {
 }
 template void set_float32_matmul_precision<>(const std::string& precision);
 template <int>
+void set_threads(unsigned threads) {
+  if (threads > kernels::kMostThreads) {
+    throw errors::ValueError("set_threads: the value is " + std::to_string(threads) + "; want " +
+                             params::kThreadsWanted);
+  }
+  kernels::set_threads(threads);
+}
+template void set_threads<>(unsigned threads);
+
+template <int>
+unsigned get_threads() {
+  return kernels::threads();
+}
+template unsigned get_threads<>();
+
+template <int>
 std::string get_float32_matmul_precision() {
   return precision_word.load();
 }
@@ -131,6 +148,9 @@ bool set_up(DynetParams& params, const std::vector<Device*>& gpus) {
   default_weight_decay_lambda = params.weight_decay;
   autobatch_flag = params.autobatch;
   profiling_flag = params.profiling;
+  if (params.threads != 0) {
+    kernels::set_threads(params.threads);
+  }
   precision_word = params::checked_precision(params.precision);
   params::settings().lstm =
       params.lstm == "vanilla" ? params::LstmKind::kVanilla : params::LstmKind::kCoupled;
@@ -170,6 +190,7 @@ void cleanup() {
   default_weight_decay_lambda = 0.0F;
   autobatch_flag = 1;
   profiling_flag = 0;
+  kernels::set_threads(0);
   precision_word = "highest";
   params::settings().lstm = params::LstmKind::kCoupled;
   params::settings().shared_parameters = false;

@@ -268,7 +268,11 @@ TEST(Options, MalformedValuesChangeNothing) {
       {"--dynet-precision", "medium"},
       {"--dynet-profiling", "3"},
       {"--dynet-mem", "4294967295"},
-      {"--dynet-profiling", "x"}};
+      {"--dynet-profiling", "x"},
+      {"--dynet-threads", "-1"},
+      {"--dynet-threads", "two"},
+      {"--dynet-threads", "257"},
+      {"--dynet-threads"}};
   for (std::vector<std::string> words : bad) {
     words.insert(words.begin(), "program");
     Arguments a(words);
@@ -291,6 +295,20 @@ TEST_F(InitTest, NothingNeedsToBeInitialized) {
   EXPECT_EQ(autobatch_flag, 1);
   ParameterCollection model;
   EXPECT_EQ(model.add_parameters({2}).get_storage().device, default_device);
+}
+
+TEST_F(InitTest, Threads) {
+  EXPECT_GE(get_threads(), 1U);
+  DynetParams p = parsed({"--dynet-threads", "5"});
+  initialize(p);
+  EXPECT_EQ(get_threads(), 5U);
+  set_threads(2);
+  EXPECT_EQ(get_threads(), 2U);
+  EXPECT_EQ(testing::text_of_error<errors::ValueError>([] { set_threads(257); }),
+            "set_threads: the value is 257; want a number of threads from 0 to 256");
+  EXPECT_EQ(get_threads(), 2U);
+  cleanup();
+  EXPECT_NE(get_threads(), 0U);
 }
 
 TEST_F(InitTest, AnAddedDeviceCanBeTheDefault) {

@@ -13,6 +13,7 @@
 #include "dynet/except.h"
 #include "dynet/str-util.h"
 
+#include "kernels/team.h"
 #include "params/gpus.h"
 #include "params/settings.h"
 #include "util/env.h"
@@ -158,6 +159,13 @@ constexpr Option kOptions[] = {
     {{"weight-decay", "X", "Weight decay of collections of parameters, in [0,1). Default 0."},
      [](DynetParams& p, const std::string& v) {
        p.weight_decay = parse<float>("weight-decay", v, "a number in [0,1)");
+     }},
+    {{"threads", "N",
+      "Threads that compute one graph, at most 256. 1: the program's own thread alone. Default 0: "
+      "as "
+      "many as the process may use."},
+     [](DynetParams& p, const std::string& v) {
+       p.threads = parse<unsigned>("threads", v, params::kThreadsWanted);
      }},
     {{"mem-cap", "N",
       "Most that all graphs of the process may hold together, in MiB; beyond it an operation "
@@ -324,6 +332,9 @@ void check(const DynetParams& p) {
   parse_memory(p.mem_descriptor);
   if (p.profiling < 0 || p.profiling > 2) {
     bad("profiling", std::to_string(p.profiling), "0, 1 or 2");
+  }
+  if (p.threads > kernels::kMostThreads) {
+    bad("threads", std::to_string(p.threads), kThreadsWanted);
   }
   if (p.lstm != "coupled" && p.lstm != "vanilla") {
     bad("lstm", p.lstm, "coupled or vanilla");

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "kernels/float_mode.h"
+#include "kernels/team.h"
 #include "params/gradient.h"
 #include "util/fork.h"
-#include "util/helper.h"
 #include "util/prefetch.h"
 
 namespace dynet::detail {
@@ -258,21 +258,25 @@ void LookupGradientLock::add_row(unsigned index, const void* gradient) {
 
 void LookupGradientLock::add_rows(std::span<const unsigned> rows, const std::byte* gradients,
                                   double scale, unsigned char* room) {
-  constexpr std::size_t kPart = 32;
   constexpr std::size_t kAhead = 6;
+  constexpr double kRow = 40.0;     // nanoseconds to begin a row, which mostly is in no cache
+  constexpr double kNumber = 0.25;  // and for each number
   for (std::size_t i = 0; i < rows.size(); ++i) {
     room[i] = begin_row(rows[i]) ? 1 : 0;
   }
   std::byte* const to = state_.gradient.change();
   const std::int64_t bytes = state_.row_bytes;
-  util::share_loop(rows.size(), kPart, [&](std::size_t first, std::size_t last) {
-    const kernels::FlushDenormals float_mode;
-    for (std::size_t i = first; i < last; ++i) {
-      util::fetch_row(to + rows[std::min(i + kAhead, last - 1)] * bytes, bytes);
-      state_.kernels.add_scaled(scale, gradients + static_cast<std::int64_t>(i) * bytes,
-                                to + rows[i] * bytes, state_.row_elements(), room[i] != 0);
-    }
-  });
+  const kernels::FlushDenormals float_mode;
+  const double row = kRow + kNumber * static_cast<double>(state_.row_elements());
+  kernels::cut(rows.size(), 1, row * static_cast<double>(rows.size()),
+               [&](std::size_t first, std::size_t last) {
+                 for (std::size_t i = first; i < last; ++i) {
+                   util::fetch_row(to + rows[std::min(i + kAhead, last - 1)] * bytes, bytes);
+                   state_.kernels.add_scaled(
+                       scale, gradients + static_cast<std::int64_t>(i) * bytes,
+                       to + rows[i] * bytes, state_.row_elements(), room[i] != 0);
+                 }
+               });
 }
 
 namespace {

@@ -12,11 +12,10 @@
 #include "dynet/ext/update.h"
 #include "dynet/trainers/all.h"
 
-#include "kernels/float_mode.h"
+#include "kernels/team.h"
 #include "params/access.h"
 #include "trainers/device_steps.h"
 #include "trainers/simd_steps.h"
-#include "util/helper.h"
 #include "util/prefetch.h"
 
 namespace dynet {
@@ -98,15 +97,15 @@ void RuleTrainerBase::prepare(const Facts& facts) {
   }
 }
 
-/// Runs a step on `data`: values, gradient, states. Two threads may share a step without sums.
+/// Runs a step on `data`: values, gradient, states. Threads share a step without sums.
 void RuleTrainerBase::apply(const Device& device, const Facts& facts, void* const* data,
                             std::int64_t elements) {
-  constexpr std::size_t kPart = 4096;  // a few microseconds
+  constexpr std::size_t kUnit = 64;  // shares of one cache line would slow each other
+  constexpr double kNumber = 0.2;    // nanoseconds, for each number read
   prepare(facts);
   const ext::UpdateInfo& what = info();
   const auto all = static_cast<std::size_t>(elements);
   const auto run_part = [&](std::size_t first, std::size_t last) {
-    const kernels::FlushDenormals float_mode;
     const std::size_t offset = first * static_cast<std::size_t>(device.number_bytes());
     void* at[2 + kMaxStates] = {};
     for (std::size_t k = 0; k < what.inputs; ++k) {
@@ -117,7 +116,7 @@ void RuleTrainerBase::apply(const Device& device, const Facts& facts, void* cons
   if (what.reduces || !device.is_host_visible()) {
     run_part(0, all);
   } else {
-    util::share_loop(all, kPart, run_part);
+    kernels::cut(all, kUnit, kNumber * static_cast<double>(all * what.inputs), run_part);
   }
 }
 
@@ -183,8 +182,9 @@ void RuleTrainerBase::end_rows() {
 /// Rows lie anywhere in a table that may be larger than all caches: the next rows are fetched while
 /// others are computed. For a long row, the processor fetches the rest.
 void RuleTrainerBase::step_waiting_rows() {
-  constexpr std::size_t kPart = 24;
   constexpr std::size_t kAhead = 4;
+  constexpr double kRow = 40.0;     // nanoseconds to begin a row, which mostly is in no cache
+  constexpr double kNumber = 0.25;  // and for each number
   if (rows_.device == nullptr || rows_.waiting == rows_.next) {
     return;
   }
@@ -199,7 +199,6 @@ void RuleTrainerBase::step_waiting_rows() {
     }
   };
   const auto run_part = [&](std::size_t first, std::size_t last) {
-    const kernels::FlushDenormals float_mode;
     for (std::size_t i = first; i < std::min(first + kAhead, last); ++i) {
       fetch(i);
     }
@@ -212,7 +211,9 @@ void RuleTrainerBase::step_waiting_rows() {
   };
   const auto count = static_cast<std::size_t>(rows_.next - rows);
   if (is_visible) {
-    util::share_loop(count, kPart, run_part);
+    const double row =
+        kRow + kNumber * static_cast<double>(rows_.row_elements) * static_cast<double>(what.inputs);
+    kernels::cut(count, 1, row * static_cast<double>(count), run_part);
   } else {
     run_part(0, count);
   }

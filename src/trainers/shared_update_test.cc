@@ -1,10 +1,10 @@
-// Updates that a helper's thread shares: the same bits as without it, for every rule and setting.
+// Updates that threads share: the same bits as on one, for every rule and setting.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <limits>
-#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@
 #include "dynet/trainers/all.h"
 #include "dynet/training.h"
 
-#include "util/helper.h"
+#include "kernels/team.h"
 
 namespace dynet {
 namespace {
@@ -129,28 +129,32 @@ std::vector<float> train(const Setting& setting) {
   return model.values();
 }
 
-/// While it lives, a second thread takes part in each loop that can be shared.
-class Helped {
+/// While it lives, threads share each loop of an update that can be.
+class Shared {
  public:
-  Helped() {
-    helper_.expect();
-    util::Helper::set_begins(true);
-  }
-  Helped(const Helped&) = delete;
-  Helped& operator=(const Helped&) = delete;
-  ~Helped() { util::Helper::set_begins(false); }
+  explicit Shared(unsigned threads) { set_threads(threads); }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  ~Shared() { set_threads(0); }
 
  private:
-  util::Helper helper_;
+  kernels::CutEverything cuts_;
 };
 
 TEST(SharedUpdate, HasTheBitsOfOneThread) {
   unsigned compared = 0;
   trainers::AllTrainers::for_each([&]<class T>(const T* /*type*/) {
     for (const Setting& setting : kSettings) {
-      const std::vector<float> want = train<T>(setting);
-      const Helped helped;
-      ASSERT_EQ(train<T>(setting), want) << T::kAbout.name << ", " << setting.name;
+      std::vector<float> want;
+      for (const unsigned n : {1U, 2U, 3U, 7U}) {
+        const Shared shared(n);
+        const std::uint64_t loops = kernels::team_counts().loops;
+        const std::vector<float> found = train<T>(setting);
+        want = n == 1 ? found : want;
+        ASSERT_EQ(found, want) << T::kAbout.name << ", " << setting.name << ", " << n;
+        const bool can_share = n > 1 && !found.empty() && default_device->is_host_visible();
+        EXPECT_EQ(kernels::team_counts().loops > loops, can_share);
+      }
       compared += want.empty() ? 0 : 1;
     }
   });
@@ -175,11 +179,11 @@ struct WatchingTrainer : SimpleSGDTrainer {
   }
 };
 
-/// A row that a program's own trainer skips is not updated, and rows before its failure are, with a
-/// helper or without.
+/// A row that a program's own trainer skips is not updated, and rows before its failure are, on any
+/// number of threads.
 TEST(SharedUpdate, AsksATrainersOwnFunctionForEachRow) {
-  for (const bool has_helper : {false, true}) {
-    const auto helped = has_helper ? std::make_unique<Helped>() : nullptr;
+  for (const unsigned n : {1U, 2U}) {
+    const Shared shared(n);
     ParameterCollection all;
     const LookupParameter table = all.add_lookup_parameters(kRows, {3}, ParameterInitConst(0.0F));
     WatchingTrainer trainer(all, 1.0F);

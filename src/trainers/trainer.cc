@@ -9,6 +9,7 @@
 #include "dynet/trainers/rule_trainer.h"
 
 #include "kernels/float_mode.h"
+#include "kernels/team.h"
 #include "params/access.h"
 #include "params/stored.h"
 #include "params/use_count.h"
@@ -227,6 +228,7 @@ void Trainer::update(real scale) {
 void Trainer::update_scaled(real scale) {
   const util::Slice slice("update");
   const params::UpdateScope scope(params::usage_of(*model), "update");
+  const kernels::Section section;
   const kernels::FlushDenormals float_mode;
   check_settings(scale);
   warn_of_rate();

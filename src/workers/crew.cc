@@ -15,9 +15,9 @@
 #include "dynet/workers.h"
 
 #include "api/evaluating.h"
+#include "kernels/team.h"
 #include "params/random_streams.h"
 #include "params/use_count.h"
-#include "util/helper.h"
 #include "util/number_text.h"
 #include "util/pulse.h"
 #include "workers/area.h"
@@ -139,7 +139,7 @@ class Crew::Implementation {
       throw;
     }
     if (call.learn) {
-      helper_->expect();  // for this, and for the update that follows
+      const kernels::Section section;
       slots_.collect(call.pieces, call.scale);
     }
     return results();
@@ -230,9 +230,7 @@ class Crew::Implementation {
   Area area_;
   Slots slots_;
   Watch watch_;
-  std::unique_ptr<util::Helper> helper_ =
-      std::make_unique<util::Helper>();  ///< while there are workers
-  std::size_t active_ = 0;               ///< the first so many workers take part in this call
+  std::size_t active_ = 0;  ///< the first so many workers take part in this call
   std::atomic<bool> is_in_use_{false};
   std::string why_closed_;
   pid_t owner_;
@@ -251,7 +249,6 @@ void Crew::Implementation::end() {
   }
   processes_.wait(kPatience);
   processes_.kill_all();
-  helper_.reset();
   why_closed_ = why_closed_.empty() ? "it was closed" : why_closed_;
 }
 
@@ -274,7 +271,6 @@ void Crew::Implementation::check(const Call& call) const {
 }
 
 void Crew::Implementation::start(const Call& call) {
-  helper_->rest();
   Control& c = control();
   std::copy_n(call.examples, call.count, examples());
   active_ = std::min<std::size_t>(options_.workers, call.pieces);
@@ -358,7 +354,6 @@ void Crew::Implementation::fail(const std::string& what, std::size_t worker, int
 void Crew::Implementation::end_after(const std::string& reason) {
   why_closed_ = "after \"" + reason + "\"";
   processes_.kill_all();
-  helper_.reset();
   slots_.forget();
 }
 

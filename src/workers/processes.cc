@@ -16,6 +16,8 @@
 
 #include "dynet/except.h"
 
+#include "kernels/team.h"
+
 namespace dynet::workers {
 
 void flush_streams() {
@@ -74,6 +76,7 @@ void Processes::add(const std::function<int()>& fork, const std::function<void()
                              std::to_string(pids_.size()) + ": " + std::strerror(error));
   }
   if (child == 0) {
+    kernels::set_one_thread_by_default();
     be_child(owner_, pids_.size(), body);
   }
   pids_.push_back(child);

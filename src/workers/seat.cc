@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "util/helper.h"
+#include "kernels/team.h"
 
 namespace dynet::workers {
 namespace {
@@ -19,7 +19,7 @@ bool look_for_call(Seat& seat, sem_t& call) {
     if (sem_trywait(&call) == 0) {
       return true;
     }
-    sched_yield();  // the parent and its helper work now
+    sched_yield();  // the threads of the parent work now
   } while (Clock::now() < until);
   return false;
 }
@@ -38,7 +38,7 @@ void move(Seat& seat, pid_t pid, int to) {
 }  // namespace
 
 void wait_in_seat(Seat& seat, sem_t& call) {
-  if (!util::has_two_processors() || !look_for_call(seat, call)) {
+  if (kernels::usable_processors() < 2 || !look_for_call(seat, call)) {
     while (sem_wait(&call) != 0) {
     }
   }

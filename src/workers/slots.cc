@@ -10,10 +10,10 @@
 #include "dynet/except.h"
 
 #include "kernels/float_mode.h"
+#include "kernels/team.h"
 #include "params/access.h"
 #include "params/gradient.h"
 #include "params/stored.h"
-#include "util/helper.h"
 
 namespace dynet::workers {
 
@@ -163,12 +163,15 @@ void Slots::collect_dense(std::size_t index, std::size_t pieces, double scale) {
     s.kernels.add_squared_norm(to + at, static_cast<std::int64_t>(n), &norm);
   };
   const auto elements = static_cast<std::size_t>(s.elements);
-  util::share_loop(elements, kPart, [&](std::size_t first, std::size_t last) {
-    const kernels::FlushDenormals float_mode;
-    for (std::size_t at = first; at < last; at += kPart) {  // a norm is the same without help
-      run_part(at, std::min(kPart, last - at));
-    }
-  });
+  const kernels::FlushDenormals float_mode;
+  constexpr double kNumber = 0.5;  // nanoseconds, for two slots, the gradient and its norm
+  kernels::cut(elements, kPart, kNumber * static_cast<double>(elements),
+               [&](std::size_t first, std::size_t last) {
+                 for (std::size_t at = first; at < last;
+                      at += kPart) {  // a norm is the same on one thread
+                   run_part(at, std::min(kPart, last - at));
+                 }
+               });
   double norm = 0;
   for (std::size_t part = 0; part * kPart < elements; ++part) {
     norm += norms_[part];

@@ -19,11 +19,11 @@
 #include "dynet/evaluating.h"
 #include "dynet/training.h"
 
+#include "kernels/team.h"
 #include "params/shared_memory.h"
 #include "testing/errors.h"
 #include "testing/sanitized.h"
 #include "testing/tolerance.h"
-#include "util/helper.h"
 #include "worker_test_model.h"
 
 #ifdef DYNET_THREADS_SANITIZED
@@ -436,32 +436,26 @@ TEST(Workers, WhatIsRefused) {
                   "none any more, it was closed"));
 }
 
-/// The helper thread ends with the workers, after close() and after a failure.
-TEST(Workers, NoThreadIsLeftOfAPool) {
+/// A pool has no threads of its own, and its processes compute on one thread each.
+TEST(Workers, ThreadsOfAPool) {
   const Started library;
   const SmallModel model;
   const auto threads = [] {
     const std::filesystem::directory_iterator tasks("/proc/self/task");
     return std::distance(begin(tasks), end(tasks));
   };
+  set_threads(1);
   const auto before = threads();
-  const auto helping = before + (util::has_two_processors() ? 1 : 0);
-  WorkerPool closed(model.parameters, model, {2});
-  closed.learn({1, 2});
-  EXPECT_EQ(threads(), helping);
-  closed.close();
+  WorkerPool alone(model.parameters, model, {2});
+  alone.learn({1, 2});
   EXPECT_EQ(threads(), before);
-  const auto fail_at_three = [&model](ComputationGraph& cg, const std::vector<unsigned>& examples) {
-    if (examples[0] == 3) {
-      throw errors::ValueError("three");
-    }
-    return model(cg, examples);
-  };
-  WorkerPool failed(model.parameters, fail_at_three, {2});
-  failed.learn({1, 2});
-  EXPECT_EQ(threads(), helping);
-  EXPECT_THROW(failed.learn({3, 4}), errors::WorkerError);
-  EXPECT_EQ(threads(), before);
+  alone.close();
+  set_threads(0);
+  WorkerPool pool(model.parameters, model, {2}, [](const std::vector<unsigned>& /*examples*/) {
+    return static_cast<double>(get_threads());
+  });
+  EXPECT_EQ(pool.evaluate({1}), 1.0);
+  EXPECT_EQ(get_threads(), kernels::usable_processors());
 }
 
 TEST(Workers, OneCallAtATime) {

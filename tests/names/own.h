@@ -89,6 +89,8 @@ OWN_FUNCTION(explain_batch, (const Expression& x, const Expression& y), (x, y))
 OWN_FUNCTION(make_loader, (const std::string& file), (file))
 OWN_FUNCTION(load_model, (const std::string& file), (file))
 OWN_FUNCTION(make_saver, (const std::string& file), (file))
+OWN_FUNCTION(set_threads, (unsigned threads), (threads))
+OWN_FUNCTION(get_threads, (), ())
 OWN_FUNCTION(set_float32_matmul_precision, (const std::string& precision), (precision))
 OWN_FUNCTION(get_float32_matmul_precision, (), ())
 

@@ -204,7 +204,7 @@ constexpr UpdateInfo make_update_info() {
   info.rule.loops = &update_loops<R>;
   info.rule.op_bytes = sizeof(Prepared<R>);
   info.rule.streams[0] = {Numbers::kInputs, Numbers::kResults};
-  info.reduces = kStepReduces<R>;
+  info.reduces = info.rule.summed = kStepReduces<R>;
   info.inputs = static_cast<std::uint8_t>(Numbers::kInputs);
   info.results = static_cast<std::uint8_t>(Numbers::kResults);
   info.member_bytes = static_cast<std::uint16_t>(sizeof(R));

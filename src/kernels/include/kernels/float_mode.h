@@ -28,6 +28,9 @@ class FlushDenormals {
     }
   }
 
+  /// Whether the calling thread has the mode.
+  [[nodiscard]] static bool is_on() { return kFlush != 0 && (read() & kFlush) == kFlush; }
+
  private:
 #if defined(__x86_64__) || defined(_M_X64)
   using Mode = std::uint32_t;

@@ -16,6 +16,9 @@ struct OptionText {
 /// All options; docs/options.md prints the table, and a test compares page and table.
 [[nodiscard]] std::vector<OptionText> option_table();
 
+/// The values of `threads` that are allowed.
+inline constexpr const char* kThreadsWanted = "a number of threads from 0 to 256";
+
 /// Bytes that a graph's pools begin with; 0: as they like.
 struct FirstSizes {
   std::size_t values = 0;
