@@ -10,13 +10,16 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "dynet/dict.h"
+#include "dynet/distributed.h"
 #include "dynet/expr.h"
 #include "dynet/init.h"
 #include "dynet/text.h"
@@ -44,6 +47,7 @@ struct Options {
   unsigned minibatch = 8;
   double learning_rate = 0.005;
   unsigned seed = 1;
+  bool is_distributed = false;  ///< as one rank of a job
 };
 
 /// The options of every program.
@@ -173,11 +177,45 @@ class Minibatches {
 
 // ---- training
 
-/// An update with the examples at these places, whose losses are written into one graph. Returns
-/// the sum of the losses.
+/// The ranks of the job, with --distributed; else null. Set by run().
+[[nodiscard]] const std::shared_ptr<distributed::Exchange>& ranks();
+
+/// Updates by a trainer; with --distributed by the gradients of all ranks, added.
+class Updates {
+ public:
+  explicit Updates(Trainer& trainer) : trainer_(trainer) {
+    if (ranks() != nullptr) {
+      all_.emplace(trainer, ranks(), distributed::Options{distributed::Gradient::kSum});
+    }
+  }
+  [[nodiscard]] bool is_first() const { return !all_ || all_->rank() == 0; }
+  /// How many ranks there are, and this one's part of a list that all have.
+  [[nodiscard]] std::size_t size() const { return all_ ? all_->size() : 1; }
+  template <class T>
+  [[nodiscard]] std::vector<T> share(const std::vector<T>& list) const {
+    const std::size_t rank = all_ ? all_->rank() : 0;
+    return {list.begin() + static_cast<std::ptrdiff_t>(list.size() * rank / size()),
+            list.begin() + static_cast<std::ptrdiff_t>(list.size() * (rank + 1) / size())};
+  }
+  /// Over all ranks.
+  double sum(double number) { return all_ ? all_->sum(number) : number; }
+  void update() {
+    if (all_) {
+      all_->update();
+    } else {
+      trainer_.update();
+    }
+  }
+
+ private:
+  Trainer& trainer_;
+  std::optional<DistributedTrainer> all_;
+};
+
+/// Leaves the gradient of the examples at these places. Returns the sum of their losses.
 template <class Model, class AnyExample>
-float learn(Trainer& trainer, Model& model, const std::vector<AnyExample>& examples,
-            const std::vector<std::size_t>& places) {
+float learn_gradient(Model& model, const std::vector<AnyExample>& examples,
+                     const std::vector<std::size_t>& places) {
   ComputationGraph cg;
   model.new_graph(cg);
   Expressions losses;
@@ -187,10 +225,23 @@ float learn(Trainer& trainer, Model& model, const std::vector<AnyExample>& examp
   const Expression all = losses.size() == 1 ? losses[0] : sum(losses);
   const float loss = as_scalar(cg.forward(all));
   cg.backward(all);
-  trainer.update();
   return loss;
 }
 
+/// An update with the examples at these places, whose losses are written into one graph; a rank
+/// has its share of them. Returns the sum of the losses.
+template <class Model, class AnyExample>
+float learn(Updates& updates, Model& model, const std::vector<AnyExample>& examples,
+            const std::vector<std::size_t>& all_places) {
+  const std::vector<std::size_t> places = updates.share(all_places);
+  float loss = 0;
+  if (!places.empty()) {
+    loss = learn_gradient(model, examples, places);
+  }
+  loss = static_cast<float>(updates.sum(static_cast<double>(loss)));
+  updates.update();
+  return loss;
+}
 /// The place of the largest number in each of the scores, which have one size, and in each example
 /// of a batch. Computes all scores together.
 inline Numbers best_of_each(const Expressions& scores) {
@@ -243,6 +294,7 @@ template <class Model>
 void train_and_test(const Options& options, Model& model, const std::vector<Example>& examples,
                     const std::vector<Example>& dev) {
   AdamTrainer trainer(model.m, static_cast<float>(options.learning_rate));
+  Updates updates(trainer);
   Minibatches order(options.seed, examples.size(), options.minibatch);
   const std::size_t epoch = order.updates_an_epoch();
   const std::size_t last = options.updates != 0 ? options.updates : options.epochs * epoch;
@@ -250,7 +302,7 @@ void train_and_test(const Options& options, Model& model, const std::vector<Exam
   double loss = 0, score = 0, best = 0;
   for (std::size_t update = 1; update <= last; ++update) {
     const std::vector<std::size_t> places = order.next();
-    loss += learn(trainer, model, examples, places);
+    loss += learn(updates, model, examples, places);
     seen += places.size();
     if (update % epoch == 0 || update == last) {
       score = 100 * accuracy(model, dev);

@@ -90,7 +90,8 @@ Task<Walk> walk(ComputationGraph& cg, Policy& policy, std::mt19937& random) {
 void learn_to_walk(const Options& options) {
   Policy policy;
   AdamTrainer trainer(policy.m, static_cast<float>(options.learning_rate));
-  std::mt19937 random(options.seed);
+  Updates updates(trainer);  // each rank has walks of its own
+  std::mt19937 random(options.seed + (ranks() == nullptr ? 0 : ranks()->rank()));
   float usual = 0;  // recent earnings of walks: the baseline
   for (std::size_t update = 1; update <= options.updates; ++update) {
     ComputationGraph cg;
@@ -108,7 +109,9 @@ void learn_to_walk(const Options& options) {
       earned += walk.reward() / static_cast<float>(walks.size());
     }
     cg.backward(sum(losses));
-    trainer.update();
+    updates.update();
+    earned = static_cast<float>(updates.sum(static_cast<double>(earned)) /
+                                static_cast<double>(updates.size()));
     usual = 0.9F * usual + 0.1F * earned;
     if (update % 50 == 0) {
       std::printf("update %zu: reward %.2f\n", update, static_cast<double>(usual));

@@ -59,6 +59,8 @@ class Progress {
 
   /// The share of the training that is done. A machine too slow for all updates ends in time.
   [[nodiscard]] double share() const { return share_; }
+  /// As of the first rank of a job.
+  void set_share(double share) { share_ = share; }
 
   /// After an update.
   void add(float loss, std::size_t items) {

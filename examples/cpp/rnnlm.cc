@@ -96,7 +96,7 @@ void train_rnnlm(const RnnlmOptions& options) {
     plan.score = [&] { return perplexity(model, dev); };
   }
   RnnlmOptions by_batch = options;
-  by_batch.minibatch = 1;
+  by_batch.minibatch = ranks() == nullptr ? 1 : ranks()->size();  // a batch for each rank
   train(by_batch, plan, model, make_batches(sentences, words, options.minibatch), words_in);
 }
 /// The perplexity of a text, and likely next words.

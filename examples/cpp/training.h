@@ -30,9 +30,10 @@ inline double rate_factor(double share) {
 /// callers.)
 template <class Model, class AnyExample>
 void train(
-    const PaperOptions& options, const Plan& plan, Model& model,
+    const PaperOptions& given, const Plan& plan, Model& model,
     const std::vector<AnyExample>& examples,
     const std::function<std::size_t(const std::type_identity_t<AnyExample>&)>& items_in = {}) {
+  PaperOptions options = given;
   if (!options.init_file.empty()) {
     populate(model, options.init_file);
   }
@@ -40,6 +41,10 @@ void train(
   LookupUpdates how{};
   std::istringstream(options.lookup_updates) >> how;
   trainer.set_lookup_updates(how);
+  Updates updates(trainer);
+  if (!updates.is_first()) {  // one rank writes files
+    options.out = options.curve = "";
+  }
   Minibatches order(options.seed, examples.size(), options.minibatch);
   Progress progress(options, plan, model.m, order.updates_an_epoch());
   while (progress.share() < 1) {
@@ -48,7 +53,7 @@ void train(
           static_cast<float>(options.learning_rate * rate_factor(progress.share()));
     }
     const std::vector<std::size_t> places = order.next();
-    const float loss = learn(trainer, model, examples, places);
+    const float loss = learn(updates, model, examples, places);
     std::size_t items = places.size();
     if (items_in) {
       items = 0;
@@ -57,6 +62,9 @@ void train(
       }
     }
     progress.add(loss, items);
+    if (options.max_seconds > 0) {  // ranks differ in time, and must end together
+      progress.set_share(updates.sum(updates.is_first() ? progress.share() : 0));
+    }
   }
   progress.print_results();
 }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import importlib
 import math
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 
 from data import DataError
@@ -44,7 +46,7 @@ def make_parser(description: str, train_help: str, minibatch: int = 1) -> argpar
     """With the options of all programs. ``train_help`` describes the file --train; empty: the
     program has no files."""
     parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
-    parser.set_defaults(train=None, dev=None, epochs=0)
+    parser.set_defaults(train=None, dev=None, epochs=0, ranks=1)
     data = parser.add_argument_group("data")
     if train_help:
         data.add_argument("--train", help=train_help)
@@ -63,6 +65,9 @@ def make_parser(description: str, train_help: str, minibatch: int = 1) -> argpar
     )
     training.add_argument(
         "--max-seconds", type=real(1e-3, 1e9), default=0, help="end training after so much CPU time"
+    )
+    training.add_argument(
+        "--distributed", action="store_true", help="as one rank of a job: mpirun -n 2 python ..."
     )
     training.add_argument("--learning-rate", type=real(1e-9, 1e3), default=0.001, help="of Adam")
     training.add_argument(
@@ -118,6 +123,20 @@ def parse(
     return options
 
 
+def follow_first_rank(options: argparse.Namespace) -> int:
+    """The number of ranks. All but the first print nothing, and write files to a folder that goes
+    with the process."""
+    from mpi4py import MPI
+
+    if MPI.COMM_WORLD.Get_rank() != 0:
+        own = tempfile.TemporaryDirectory()
+        atexit.register(own.cleanup)
+        options.model = options.model and os.path.join(own.name, "model.safetensors")
+        options.curve = options.curve and os.path.join(own.name, "curve.csv")
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    return MPI.COMM_WORLD.Get_size()
+
+
 def run_job(options: argparse.Namespace, job: str) -> None:
     """Starts the library and calls ``run`` of the module ``job``. Mistakes in data exit with 2."""
     # The library reads its options when it is imported, the command line last.
@@ -125,6 +144,8 @@ def run_job(options: argparse.Namespace, job: str) -> None:
     for file in filter(None, (options.train, options.dev)):
         if not os.path.exists(file):
             sys.exit(f"{os.path.basename(sys.argv[0])}: there is no file '{file}'")
+    if options.distributed:
+        options.ranks = follow_first_rank(options)
     run = importlib.import_module(job).run
     text_error = importlib.import_module("dynet").IoError  # of the library's readers
     try:

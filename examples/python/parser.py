@@ -183,12 +183,13 @@ def main() -> None:
     options.add_argument("--minibatch", type=int, default=16, help="sentences together")
     options.add_argument("--size", type=int, default=64)
     options.add_argument("--learning-rate", type=float, default=0.002)
+    options.add_argument("--distributed", action="store_true", help="as one rank: mpirun -n 2 ...")
     options.add_argument("--reward", action="store_true", help="second half: a policy gradient")
     given, others = options.parse_known_args()
     others = [word for word in others if not word.startswith("--dynet-")]  # the library's
     if others:
         options.error(f"unknown: {' '.join(others)}; options of the library are --dynet-name=value")
-    random.seed(1)
+    order = random.Random(1)
     read_train, read_dev = read(given.train), read(given.dev)
     words = Vocabulary.from_counts((w for s, _ in read_train for w in s), min_count=2)
     train, dev = (
@@ -196,18 +197,25 @@ def main() -> None:
     )
     parser = Parser(len(words), given.size)
     trainer = dy.AdamTrainer(parser.model, given.learning_rate)
+    ranks = dy.DistributedTrainer(trainer, gradient="sum") if given.distributed else None
+    random.seed(1 if ranks is None else ranks.rank)
     for epoch in range(1, given.epochs + 1):
-        random.shuffle(train)
+        order.shuffle(train)
         total = 0.0
         for batch in batches(train, given.minibatch):
             dy.renew_cg()
-            loss = loss_of(parser, batch, given.reward and epoch > given.epochs // 2)
-            total += loss.value()
-            loss.backward()
-            trainer.update()
+            mine = batch if ranks is None else ranks.share(batch)
+            if mine:
+                loss = loss_of(parser, list(mine), given.reward and epoch > given.epochs // 2)
+                total += loss.value()
+                loss.backward()
+            (ranks or trainer).update()
+        if ranks is not None:
+            total = ranks.sum([total])[0]
         score = 100 * accuracy(parser, dev, given.minibatch)
         loss_each = total / len(train)
-        print(f"epoch {epoch}: loss {loss_each:.3f}, heads right {score:.2f} %", flush=True)
+        if ranks is None or ranks.rank == 0:
+            print(f"epoch {epoch}: loss {loss_each:.3f}, heads right {score:.2f} %", flush=True)
 
 
 if __name__ == "__main__":

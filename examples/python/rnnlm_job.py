@@ -62,7 +62,7 @@ class RnnlmLearner(ExampleLearner):
             make_batches(sentences, settings, options.minibatch),
             make_batches(dev, settings, TEST_BATCH),
             options.seed,
-            1,
+            options.ranks,  # a batch for each
         )
         self._by_sequence = options.sequence
 

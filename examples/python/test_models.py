@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -208,6 +209,24 @@ class ProgramTest(FolderTest):
         bad = self.run_program("tagger.py", "--train", self.write("bad.txt", "fine|O\nThe|O cat\n"))
         self.assertEqual(bad.returncode, 2)
         self.assertIn("bad.txt:2:7: a word without a tag", bad.stderr)
+
+    @unittest.skipUnless(find_spec("mpi4py") and shutil.which("mpirun"), "needs mpi4py and mpirun")
+    def test_two_ranks_have_the_losses_of_one(self) -> None:
+        train = self.write("train.txt", "".join(f"w{n}|X the|O w{n}o|O\n" for n in range(20)))
+        one = [sys.executable, os.path.join(HERE, "tagger.py"), "--train", train, "--quiet"]
+        one += ["--embedding=8", "--hidden=8", "--minibatch=5", "--epochs=3", "--print-losses=9"]
+        allowed = {f"OMPI_ALLOW_RUN_AS_ROOT{more}": "1" for more in ("", "_CONFIRM")}
+        allowed["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
+        losses = []
+        for command in (one, ["mpirun", "-n", "2", *one, "--distributed"]):
+            run = subprocess.run(
+                command, capture_output=True, text=True, timeout=300, env={**os.environ, **allowed}
+            )
+            self.assertEqual(run.returncode, 0, run.stderr)
+            losses.append([float(x) for x in re.findall(r"^loss \d+ (.*)$", run.stdout, re.M)])
+        self.assertEqual(len(losses[0]), 9)
+        for alone, together in zip(*losses, strict=True):
+            self.assertAlmostEqual(together / alone, 1.0, 4)
 
     def test_sentiment(self) -> None:
         trees = "(3 (2 It) (4 (2 is) (4 fun)))\n(1 (2 It) (1 (2 is) (1 dull)))\n(2 (2 It) (2 is))\n"

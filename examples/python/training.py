@@ -46,8 +46,12 @@ class Learner(ABC):
     def settings(self) -> Settings: ...
 
     @abstractmethod
-    def add_next(self) -> Losses:
-        """Starts a new graph and writes the next examples into it."""
+    def add_next(self) -> Losses | None:
+        """Starts a new graph and writes the next examples into it. None: this rank has none."""
+
+    def share(self, examples: list[Any]) -> list[Any]:
+        """The examples of this rank. (A trainer of several ranks replaces it.)"""
+        return examples
 
     @abstractmethod
     def test(self) -> float:
@@ -82,9 +86,11 @@ class ExampleLearner(Learner):
     def add(self, example: Any) -> Losses:
         """The losses of one example."""
 
-    def add_next(self) -> Losses:
+    def add_next(self) -> Losses | None:
         dy.renew_cg()
-        examples = next(self._minibatches)
+        examples = self.share(next(self._minibatches))
+        if not examples:
+            return None
         if len(examples) == 1:
             return self.add(examples[0])
         losses, items = zip(*map(self.add, examples))
@@ -166,10 +172,13 @@ class MeanLoss:
         return mean
 
 
-def make_trainer(parameters: dy.ParameterCollection, options: argparse.Namespace) -> dy.Trainer:
+def make_trainer(
+    parameters: dy.ParameterCollection, options: argparse.Namespace
+) -> dy.Trainer | dy.DistributedTrainer:
     trainer = dy.AdamTrainer(parameters, options.learning_rate)
     trainer.lookup_updates = options.lookup_updates
-    return trainer
+    # Losses are sums over examples.
+    return dy.DistributedTrainer(trainer, gradient="sum") if options.distributed else trainer
 
 
 def set_initial_values(parameters: dy.ParameterCollection, options: argparse.Namespace) -> None:
@@ -186,6 +195,9 @@ class _Training:
         self.updates = options.updates or plan.updates_an_epoch * options.epochs
         self.test_every = options.test_every or plan.updates_an_epoch
         self.trainer = make_trainer(learner.parameters, options)
+        self.ranks = self.trainer if isinstance(self.trainer, dy.DistributedTrainer) else None
+        if self.ranks is not None:
+            learner.share = self.ranks.share  # type: ignore[method-assign, assignment]
         self.loss = MeanLoss()
         self.progress = Progress(self.updates, plan.unit, self.loss.recent)
         self.watch = Stopwatch()
@@ -211,9 +223,15 @@ class _Training:
         a loop in one that is called once.)"""
         if self.plan.lowers_rate:
             self.trainer.learning_rate = self.options.learning_rate * rate_factor(share)
-        losses, items = self.learner.add_next()
-        loss = losses.value()
-        losses.backward()
+        loss, items = 0.0, 0
+        added = self.learner.add_next()
+        if added is not None:
+            losses, items = added
+            loss = losses.value()
+            losses.backward()
+        if self.ranks is not None:
+            loss, of_all = self.ranks.sum([loss, items])
+            items = int(of_all)
         self.trainer.update()
         self.loss.add(loss, items)
         result, limit = self.result, self.options.max_seconds
@@ -225,6 +243,8 @@ class _Training:
         if limit > 0:
             # A machine too slow for all updates ends in time, with the rate lowered as far.
             share = max(share, self.watch.running() / limit)
+            if self.ranks is not None:  # ranks differ in time, and must end together
+                share = self.ranks.sum([share if self.ranks.rank == 0 else 0.0])[0]
         if not self.options.quiet:
             self.progress.show(updates, share, result.items)
         if updates % self.test_every == 0 or updates == self.updates:

@@ -26,6 +26,7 @@ from _dynet import DynetParams, _dress_functions, _gpu_library
 from ._beam import beam_search_task as beam_search_task
 from ._bidirectional import BiRNNBuilder as BiRNNBuilder
 from ._bidirectional import StackedRNNState as StackedRNNState
+from ._distributed import DistributedTrainer as DistributedTrainer
 from ._files import load as load
 from ._files import load_generator as load_generator
 from ._files import save as save
@@ -76,6 +77,7 @@ class _Later(_ModuleType):
 np = sys.modules.get("numpy") or _Later("np", "numpy")
 pickle = sys.modules.get("pickle") or _Later("pickle", "pickle")
 callbacks = _Later("callbacks", "dynet.callbacks")
+distributed = _Later("distributed", "dynet.distributed")
 metrics = _Later("metrics", "dynet.metrics")
 text = _Later("text", "dynet.text")
 
@@ -103,7 +105,8 @@ class _Star:
 _NOT_FOR_STAR = {
     *("IndexError", "TypeError", "ValueError"),
     *("fit", "Step", "History", "both", "TensorBoard", "gradient_norms"),
-    *("callbacks", "metrics", "programs", "text"),
+    *("callbacks", "distributed", "metrics", "programs", "text"),
+    *("DistributedTrainer", "DistributedCheckpointer", "RankError"),
 }
 
 

@@ -24,6 +24,7 @@ from math import isnan
 import _dynet
 from _dynet import (
     Checkpointer,
+    DistributedCheckpointer,
     Expression,
     ShapeError,
     Trainer,
@@ -33,6 +34,7 @@ from _dynet import (
     renew_cg,
 )
 
+from ._distributed import DistributedTrainer
 from ._told import Refused, told, whole
 
 # Other modules are imported at first use: `import dynet` imports this file, and must stay fast.
@@ -40,6 +42,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, TextIO, TypeVar
+
+    from _dynet import ParameterCollection
 
     from ._told import Whole
 
@@ -97,7 +101,7 @@ class History(_Fields):
 def fit(
     loss_fn: Callable[[Example], Expression],
     data: Iterable[Example],
-    trainer: Trainer,
+    trainer: Trainer | DistributedTrainer,
     *,
     epochs: Whole = 1,
     batch: Whole = 1,
@@ -109,7 +113,7 @@ def fit(
     on_eval: Callable[[Step], float | None] | None = None,
     patience: Whole | None = None,
     larger_is_better: bool = True,
-    checkpoint: Checkpointer | None = None,
+    checkpoint: Checkpointer | DistributedCheckpointer | None = None,
     progress: bool = True,
 ) -> History:
     """Trains: `epochs` times through `data`, an update for each `batch` examples.
@@ -126,6 +130,10 @@ def fit(
     program asked for shared parameters before ``import dynet``, `data` has a length, and `loss_fn`
     runs in copies of this process, so that its changes of Python objects are lost. The numbers are
     the same for one to four workers.
+
+    With a `DistributedTrainer` all ranks call this function with the same data, and each computes
+    its share of every batch. Losses are of all ranks, `on_eval` runs on all, and rank 0's score
+    counts. `checkpoint` is a `DistributedCheckpointer` then.
 
     `on_gradient` is called before each update, after `backward`: ``gradient_norms(model)`` has
     something to tell there. `on_step` is called after each update. `on_eval` is called after each
@@ -145,9 +153,13 @@ def fit(
     workers = _whole("workers", workers, 0)
     patience = None if patience is None else _whole("patience", patience, 0)
     callbacks = (f for f in (on_gradient, on_step, on_eval) if f is not None)
-    if not isinstance(trainer, Trainer) or not all(map(callable, (loss_fn, *callbacks))):
+    ranks = trainer if isinstance(trainer, DistributedTrainer) else None
+    if not isinstance(trainer, (Trainer, DistributedTrainer)) or not all(
+        map(callable, (loss_fn, *callbacks))
+    ):
         raise Refused
-    if checkpoint is not None and not isinstance(checkpoint, Checkpointer):
+    wanted = Checkpointer if ranks is None else DistributedCheckpointer
+    if checkpoint is not None and not isinstance(checkpoint, wanted):
         raise Refused
     if patience is not None and on_eval is None:
         raise _dynet.ValueError("fit: patience wants on_eval, which scores")
@@ -162,21 +174,25 @@ def fit(
             f"fit: data is a {type(data).__name__}; want something with a length that gives an "
             "example for a number, such as a list, for workers"
         )
-    line = _Line(progress, epochs, data)
+    line = _Line(progress and (ranks is None or ranks.rank == 0), epochs, data)
     run = _Run(trainer, checkpoint, line, on_gradient, on_step, larger_is_better)
     run.resume()
-    learner = _Workers(loss_fn, data, trainer, workers) if workers else _Alone(loss_fn)
+    model = _dynet._model_of_trainer(trainer if ranks is None else ranks.trainer)
+    learner: _Learner = _Workers(loss_fn, data, model, workers) if workers else _Alone(loss_fn)
+    if ranks is not None:
+        learner = _Ranks(learner, ranks)
     # Workers have the examples, and are told their numbers.
     source = range(len(data)) if workers else data  # type: ignore[arg-type]
     try:
         while run.epoch < epochs and not run.is_out_of(patience):
             examples = _examples(source, shuffle, seed, run.epoch, run.done)
             summary = run.train(learner, _batches(examples, batch))
-            run.end_epoch(summary.loss, None if on_eval is None else _score(on_eval, summary))
+            score = None if on_eval is None else _score(on_eval, summary)
+            run.end_epoch(summary.loss, score if ranks is None else _score_of_first(ranks, score))
         run.history.stopped_early = run.epoch < epochs and run.is_out_of(patience)
     except BaseException:
         renew_cg()
-        _dynet._model_of_trainer(trainer).reset_gradient()
+        model.reset_gradient()
         raise
     finally:
         run.line.end()
@@ -184,34 +200,47 @@ def fit(
     return run.history
 
 
-class _Alone:
+class _Learner:
+    """Computes gradients of batches, and lets the trainer update."""
+
+    def learn(self, examples: list[Any]) -> float:
+        """The mean of the losses, whose gradient is left in the model."""
+        raise NotImplementedError
+
+    def update(self, trainer: Trainer | DistributedTrainer) -> None:
+        trainer.update()
+
+    def close(self) -> None:
+        pass
+
+
+class _Alone(_Learner):
     """Computes the gradient of a batch in this process."""
 
     def __init__(self, loss_fn: Callable[[Any], Expression]) -> None:
         self._loss_fn = loss_fn
 
     def learn(self, examples: list[Any]) -> float:
-        """The mean of the losses, whose gradient is left in the model."""
         renew_cg()
         loss = average([_checked(self._loss_fn, self._loss_fn(x)) for x in examples])
         mean = loss.scalar_value()
         loss.backward()
         return mean
 
-    def close(self) -> None:
-        pass
 
-
-class _Workers:
+class _Workers(_Learner):
     """Computes the gradient of a batch in several processes, which know the examples by number."""
 
     def __init__(
-        self, loss_fn: Callable[[Any], Expression], data: Any, trainer: Trainer, workers: int
+        self,
+        loss_fn: Callable[[Any], Expression],
+        data: Any,
+        model: ParameterCollection,
+        workers: int,
     ) -> None:
         def loss_of(numbers: list[int]) -> Expression:
             return _dynet.esum([_checked(loss_fn, loss_fn(data[i])) for i in numbers])
 
-        model = _dynet._model_of_trainer(trainer)
         self._pool = _dynet.WorkerPool(model, loss_of, workers=workers)
 
     def learn(self, numbers: list[int]) -> float:
@@ -221,6 +250,25 @@ class _Workers:
         self._pool.close()
 
 
+class _Ranks(_Learner):
+    """Computes the gradient of this rank's share of a batch, by another learner."""
+
+    def __init__(self, learner: _Learner, trainer: DistributedTrainer) -> None:
+        self._learner, self._trainer, self._count = learner, trainer, 0
+
+    def learn(self, examples: list[Any]) -> float:
+        mine = list(self._trainer.share(examples))
+        self._count = len(mine)
+        total = self._learner.learn(mine) * len(mine) if mine else 0.0
+        return self._trainer.sum([total])[0] / len(examples)
+
+    def update(self, trainer: Trainer | DistributedTrainer) -> None:
+        self._trainer.update(self._count)
+
+    def close(self) -> None:
+        self._learner.close()
+
+
 class _Run:
     """The position of a training, also in checkpoints: `epoch`, `done`, the loss so far and
     `history`. A run that goes on in the middle of an epoch ends it as if it had not stopped.
@@ -228,8 +276,8 @@ class _Run:
 
     def __init__(
         self,
-        trainer: Trainer,
-        checkpoint: Checkpointer | None,
+        trainer: Trainer | DistributedTrainer,
+        checkpoint: Checkpointer | DistributedCheckpointer | None,
         line: _Line,
         on_gradient: Callable[[Step], object] | None,
         on_step: Callable[[Step], object] | None,
@@ -255,7 +303,8 @@ class _Run:
         try:
             self._go_to(json.loads(text))
         except (ValueError, TypeError, KeyError) as e:
-            folder = os.path.dirname(self._checkpoint.checkpoints[-1][0])
+            saved = self._checkpoint.checkpoints or [("", 0, None)]  # rank 0 knows the folder
+            folder = os.path.dirname(saved[-1][0])
             shown = text if len(text) < 60 else text[:60] + "..."
             raise UsageError(
                 f"fit: the newest checkpoint in '{folder}' has the position '{shown}', which fit "
@@ -289,7 +338,7 @@ class _Run:
         now = json.dumps({"done": self.done, "total": self._total, "rate": self._rate})
         return f'{now[:-1]}, "epochs": {self._past}}}'
 
-    def train(self, learner: _Alone | _Workers, batches: Iterator[list[Any]]) -> Step:
+    def train(self, learner: _Learner, batches: Iterator[list[Any]]) -> Step:
         """Trains the rest of the epoch."""
         for examples in batches:
             mean = learner.learn(examples)
@@ -299,7 +348,7 @@ class _Run:
             self.history.steps += 1
             if self._on_gradient is not None:
                 self._on_gradient(self._step(mean))
-            self._trainer.update()
+            learner.update(self._trainer)
             if self._checkpoint is not None:
                 self._checkpoint.step(self._position())
             if self._on_step is not None:
@@ -339,7 +388,9 @@ def _whole(name: str, value: Any, least: int) -> int:
     return number
 
 
-def _check_order(checkpoint: Checkpointer | None, larger_is_better: bool) -> None:
+def _check_order(
+    checkpoint: Checkpointer | DistributedCheckpointer | None, larger_is_better: bool
+) -> None:
     """UsageError if the checkpointer prefers the other end of the scores."""
     if checkpoint is not None and checkpoint.larger_is_better != bool(larger_is_better):
         raise UsageError(
@@ -387,6 +438,12 @@ def _score(on_eval: Any, summary: Step) -> float | None:
         raise _dynet.TypeError(
             f"fit: {_named(on_eval)}, which is on_eval, returned {score!r}; want a number or None"
         ) from None
+
+
+def _score_of_first(ranks: DistributedTrainer, score: float | None) -> float | None:
+    """Rank 0's score on all ranks, so that all end at the same time."""
+    text = ranks.from_first(repr(score).encode()).decode()
+    return None if text == "None" else float(text)
 
 
 def _rows(data: Any) -> Any:

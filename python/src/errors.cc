@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <typeinfo>
 
+#include "dynet/distributed.h"
 #include "dynet/gpus.h"
 #include "dynet/workers.h"
 
@@ -77,9 +78,21 @@ bool set_if_of_worker(const errors::Error& error) {
   return true;
 }
 
+/// Tells which rank it was, too.
+bool set_if_of_rank(const errors::Error& error) {
+  const auto* const of_rank = dynamic_cast<const errors::RankError*>(&error);
+  if (of_rank == nullptr) {
+    return false;
+  }
+  const nb::object raised = nb::handle(class_of<errors::RankError>)(error.message());
+  raised.attr("rank") = of_rank->rank;
+  PyErr_SetObject(class_of<errors::RankError>, raised.ptr());
+  return true;
+}
+
 template <class... E>
 void set_first_of(const errors::Error& error) {
-  if (!set_if_of_worker(error) && !(set_if<E>(error) || ...)) {
+  if (!set_if_of_worker(error) && !set_if_of_rank(error) && !(set_if<E>(error) || ...)) {
     PyErr_SetString(error_base, error.message());
   }
 }
@@ -243,6 +256,9 @@ void bind_errors(nb::module_& m) {
       "A worker process threw, was killed, left or hangs: `worker`, from 0, its `pid`, and the "
       "`signal` that killed it, or 0.",
       runtime);
+  class_of<errors::RankError> =
+      make_class(m, "RankError",
+                 "Ranks of a distributed training disagree, or one is silent: `rank`.", runtime);
   class_of<out_of_memory> =
       make_class(m, "OutOfMemory", "Memory is exhausted; the library stays usable.",
                  PyExc_MemoryError, runtime);

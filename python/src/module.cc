@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "bind_distributed.h"
 #include "binding.h"
 #include "calls.h"
 #include "functions.h"
@@ -108,6 +109,7 @@ NB_MODULE(_dynet_once, m) {
   py::bind_debug(m);
   py::bind_start(m);
   py::bind_workers(m);
+  py::bind_distributed(m);
   py::bind_views(m);
   py::bind_old_names(m);
   py::bind_pickling(m);

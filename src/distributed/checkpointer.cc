@@ -1,14 +1,19 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
-#include <optional>
+#include <map>
+#include <memory>
 #include <sstream>
+#include <string>
+#include <system_error>
 
 #include "dynet/distributed.h"
+#include "dynet/errors.h"
 #include "dynet/except.h"
 #include "dynet/training.h"
 
@@ -78,13 +83,14 @@ class DistributedCheckpointer::Implementation {
     when_told.every_steps = 0;
     when_told.every_seconds = 0;
     on_first([&] {
-      first_.emplace(folder, *ranks.trainer().model, ranks.trainer(), how);
-      first_.emplace(folder, *ranks.trainer().model, ranks.trainer(), when_told);
+      Checkpointer(folder, *ranks.trainer().model, ranks.trainer(), how);  // checks the policy
+      first_ = std::make_unique<Checkpointer>(folder, *ranks.trainer().model, ranks.trainer(),
+                                              when_told);
       return std::string();
     });
   }
 
-  bool resume(std::map<std::string, std::string>& metadata) {
+  bool resume(std::map<std::string, std::string>& texts) {
     std::string name;
     const std::string file = on_first([&] {
       if (!first_->resume()) {
@@ -98,7 +104,7 @@ class DistributedCheckpointer::Implementation {
     }
     const std::string base = ranks.from_first(fs::path(name).filename().string());
     if (ranks.rank() == 0) {
-      take(*first_, metadata);
+      take(*first_, texts);
     } else {
       const OwnFolder folder;
       std::ofstream copy(folder.path() / base, std::ios::binary);
@@ -110,12 +116,12 @@ class DistributedCheckpointer::Implementation {
       }
       Checkpointer other(folder.path().string(), *ranks.trainer().model, ranks.trainer());
       other.resume();
-      take(other, metadata);
+      take(other, texts);
     }
     return true;
   }
 
-  bool step(const std::string& at, const std::map<std::string, std::string>& metadata) {
+  bool step(const std::string& at, const std::map<std::string, std::string>& texts) {
     ++steps;
     on_here([&](Checkpointer& c) { c.step(at); });
     bool is_due = policy.every_steps > 0 && steps - last_saved_step_ >= policy.every_steps;
@@ -124,13 +130,13 @@ class DistributedCheckpointer::Implementation {
       is_due = !ranks.from_first(passed.count() >= policy.every_seconds ? "1" : "").empty();
     }
     if (is_due) {
-      save(at, nullptr, metadata);
+      save(at, nullptr, texts);
     }
     return is_due;
   }
 
   void save(const std::string& at, const double* score,
-            const std::map<std::string, std::string>& metadata) {
+            const std::map<std::string, std::string>& texts) {
     ranks.check();
     ranks.settle();
     std::string states;
@@ -138,7 +144,7 @@ class DistributedCheckpointer::Implementation {
       states += state + kBetween;
     }
     on_first([&] {
-      first_->metadata = metadata;
+      first_->metadata = texts;
       first_->metadata[kRandom] = states;
       score == nullptr ? first_->save(at) : first_->save(at, *score);
       return std::string();
@@ -209,10 +215,10 @@ class DistributedCheckpointer::Implementation {
   }
 
   /// After resume() of `from`.
-  void take(const Checkpointer& from, std::map<std::string, std::string>& metadata) {
-    metadata = from.metadata;
-    const auto states = metadata.find(kRandom);
-    const bool has_states = states != metadata.end();  // else one process wrote the checkpoint
+  void take(const Checkpointer& from, std::map<std::string, std::string>& texts) {
+    texts = from.metadata;
+    const auto states = texts.find(kRandom);
+    const bool has_states = states != texts.end();  // else one process wrote the checkpoint
     const std::string mine = has_states ? state_of(states->second, ranks.rank()) : "";
     if (!mine.empty()) {
       distributed::take_random_state(mine);
@@ -221,14 +227,14 @@ class DistributedCheckpointer::Implementation {
           has_states ? state_of(states->second, 0) : distributed::random_state(), ranks.rank());
     }
     if (has_states) {
-      metadata.erase(states);
+      texts.erase(states);
     }
     steps = last_saved_step_ = from.steps();
     position = from.position();
     last_save_ = std::chrono::steady_clock::now();
   }
 
-  std::optional<Checkpointer> first_;  ///< on rank 0
+  std::unique_ptr<Checkpointer> first_;  ///< on rank 0
   std::uint64_t last_saved_step_ = 0;
   std::chrono::steady_clock::time_point last_save_;
 };

@@ -16,9 +16,11 @@ namespace {
 using detail::GradientFill;
 using detail::StorageState;
 
-constexpr std::size_t kLine = 64;
+constexpr std::size_t kAlignment = 64;
 
-std::size_t round_up(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+std::size_t round_up(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 }  // namespace
 
@@ -53,9 +55,9 @@ DenseGradients::DenseGradients(const ParameterCollection& model) : model_(model)
       }
     }
   }
-  memory_.resize((bytes + 2 * kLine) / sizeof(std::uint64_t));
+  memory_.resize((bytes + 2 * kAlignment) / sizeof(std::uint64_t));
   data_ = reinterpret_cast<std::byte*>(memory_.data());
-  data_ += (kLine - reinterpret_cast<std::uintptr_t>(data_) % kLine) % kLine;
+  data_ += (kAlignment - reinterpret_cast<std::uintptr_t>(data_) % kAlignment) % kAlignment;
   for (Member& m : members_) {
     if (!m.is_staged) {
       m.home = m.storage->state().gradient.change();

@@ -82,7 +82,7 @@ class Mpi : public testing::Test {
  protected:
   void SetUp() override {
     if (kMpirun.empty()) {
-      GTEST_SKIP() << "MPI was not found when the library was configured";
+      GTEST_SKIP() << "MPI was not found when the library was configured, or a sanitizer is on";
     }
   }
 };

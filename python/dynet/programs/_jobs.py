@@ -15,7 +15,7 @@ from ._lm import LanguageModel
 from ._ner import Ner
 from ._parser import Parser
 from ._tagger import Tagger
-from ._training import model_file
+from ._training import follow_first_rank, model_file
 from ._training import train as run_training
 from ._transitions import TransitionParser
 from ._tree_tagger import TreeTagger
@@ -30,6 +30,8 @@ KINDS: tuple[Any, ...] = (Tagger, Parser, TransitionParser, Ner, LanguageModel)
 
 def train(options: argparse.Namespace) -> None:
     """``dynet train tagger`` and the other kinds."""
+    if options.distributed:
+        follow_first_rank(options)
     output = model_file(options.output)
     folder = os.path.dirname(output) or "."
     if not os.path.isdir(folder):

@@ -113,6 +113,11 @@ def _add_training(train: argparse.ArgumentParser) -> None:
         default=0,
         help="processes that compute gradients; needs --dynet-shared-parameters 1",
     )
+    how.add_argument(
+        "--distributed",
+        action="store_true",
+        help="as one rank of a job: mpirun -n 2 dynet train ...; needs mpi4py",
+    )
     how.add_argument("--resume", action="store_true", help="go on with a training that was stopped")
 
 

@@ -7,7 +7,7 @@ import time
 
 import _dynet
 
-from dynet import fit
+from dynet import DistributedTrainer, fit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +25,21 @@ def model_file(name: str) -> str:
     return name if name.endswith(SUFFIX) else name + SUFFIX
 
 
+def follow_first_rank(options: argparse.Namespace) -> None:
+    """Ranks but the first print nothing, and write to a folder that goes with the process."""
+    import atexit
+    import sys
+    import tempfile
+
+    from mpi4py import MPI
+
+    if MPI.COMM_WORLD.Get_rank() != 0:
+        own = tempfile.TemporaryDirectory()
+        atexit.register(own.cleanup)
+        options.output = os.path.join(own.name, "model")
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+
+
 def train(
     options: argparse.Namespace,
     model: _dynet.ParameterCollection,
@@ -35,7 +50,8 @@ def train(
 ) -> None:
     """Trains, and leaves the parameters of the best epoch in the model: of the best mean of the
     numbers of `score`; without it those of the last epoch. The rate falls to 0 in half a wave."""
-    trainer = _dynet.AdamTrainer(model, options.rate)
+    adam = _dynet.AdamTrainer(model, options.rate)
+    trainer: Any = adam
     updates = options.epochs * -(-len(examples) // options.batch)
     trainer.set_schedule(_dynet.CosineSchedule(options.rate, updates))
     folder = model_file(options.output).removesuffix(SUFFIX) + ".checkpoints"
@@ -44,9 +60,13 @@ def train(
             f"'{folder}' has checkpoints of another training; go on with it by --resume, or remove "
             "the folder"
         )
-    checkpoint = _dynet.Checkpointer(
-        folder, model, trainer, every_seconds=60, larger_is_better=larger_is_better
-    )
+    checkpoint: Any
+    when: dict[str, Any] = {"every_seconds": 60, "larger_is_better": larger_is_better}
+    if options.distributed:
+        trainer = DistributedTrainer(adam)
+        checkpoint = _dynet.DistributedCheckpointer(folder, trainer, **when)
+    else:
+        checkpoint = _dynet.Checkpointer(folder, model, trainer, **when)
     schedule = repr(trainer.schedule)
     if options.resume and checkpoint.resume() and repr(trainer.schedule) != schedule:
         raise _dynet.UsageError(
