@@ -20,11 +20,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples" / "python"))
 
-from load import percentile
 from parser import Parser, Sentence, batches, decide, loss_of, read
 
 import dynet as dy
 from dynet.text import Vocabulary
+
+from load import percentile
 
 
 class Tagger:

@@ -68,17 +68,13 @@ Settings make_settings(const TaggerOptions& options,
   return settings;
 }
 
-/// Sentences in numbers. Words that have none are spelled, if the model spells.
+/// Sentences in numbers.
 std::vector<Sentence> in_numbers(const std::vector<text::TaggedSentence>& read,
                                  Settings& settings) {
-  Dict& characters = settings.dicts["characters"];
   std::vector<Sentence> sentences(read.size());
   for (std::size_t i = 0; i < read.size(); ++i) {
     for (const std::string& word : read[i].words) {
-      sentences[i].words.push_back({static_cast<unsigned>(settings.dicts["words"].convert(word))});
-      if (sentences[i].words.back().number == 0 && characters.size() > 0) {
-        sentences[i].words.back().letters = numbers_of(text::letters(word), characters);
-      }
+      sentences[i].words.push_back(in_numbers(word, settings));
     }
     sentences[i].tags = numbers_of(read[i].tags, settings.dicts["tags"]);
   }

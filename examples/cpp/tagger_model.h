@@ -4,9 +4,11 @@
 // small network names the tag of each word. Words that are spelled are read by two LSTMs as well.
 
 #include <algorithm>
+#include <string>
 
 #include "dynet/birnn.h"
 #include "dynet/lstm.h"
+#include "dynet/text.h"
 
 #include "model_file.h"
 
@@ -21,6 +23,16 @@ struct Sentence {
   std::vector<Word> words = {};
   Numbers tags = {};  ///< none, or one per word; kNone for one that no training has
 };
+
+/// A word that has no number is spelled, if the model spells.
+inline Word in_numbers(const std::string& word, Settings& settings) {
+  Dict& characters = settings.dicts["characters"];
+  Word found{static_cast<unsigned>(settings.dicts["words"].convert(word))};
+  if (found.number == 0 && characters.size() > 0) {
+    found.letters = numbers_of(text::letters(word), characters);
+  }
+  return found;
+}
 
 struct Tagger {
   ParameterCollection m;
