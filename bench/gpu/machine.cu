@@ -1,5 +1,5 @@
-// The numbers of a GPU by which docs/gpus.md estimates: what a launch, a copy and a barrier cost, and how
-// fast memory and arithmetic are. Prints a table in Markdown. Medians of several runs.
+// The numbers of a GPU by which docs/gpus.md estimates: what a launch, a copy and a barrier cost,
+// and how fast memory and arithmetic are. Prints a table in Markdown. Medians of several runs.
 
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
@@ -71,12 +71,11 @@ void row(const char* name, double value, const char* unit) {
 
 void launches(cudaStream_t stream) {
   constexpr int kLaunches = 2000;
-  row("launch, queued",
-      1e6 / kLaunches * seconds([&] {
-        for (int k = 0; k < kLaunches; ++k) {
-          nothing<<<1, 32, 0, stream>>>();
-        }
-      }),
+  row("launch, queued", 1e6 / kLaunches * seconds([&] {
+                          for (int k = 0; k < kLaunches; ++k) {
+                            nothing<<<1, 32, 0, stream>>>();
+                          }
+                        }),
       "µs");
   row("launch and wait", 1e6 * seconds([&] {
                            nothing<<<1, 32, 0, stream>>>();
