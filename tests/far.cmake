@@ -57,6 +57,7 @@ set(DYNET_GPU_TESTS
   cross_crf_builder_test cross_evaluating_test cross_exact_updates_test cross_explain_test cross_far_device_test
   cross_foreign_files_test cross_grad_check_test cross_incremental_test cross_random_distribution_test
   cross_recurrence_test cross_rows_test cross_threads_test
+  cross_device_graphs_test cross_special_rows_test cross_special_values_test
 )
 
 # dynet_gpu_test(name program): the entry gpu/<name>.
@@ -71,6 +72,10 @@ function(dynet_gpu_test name program)
   endif()
   add_dependencies(${program} ${library})
   add_test(NAME gpu/${name} COMMAND ${program})
+  set(gpus 1)
+  if(program STREQUAL "cross_device_graphs_test")
+    set(gpus 2)
+  endif()
   set_tests_properties(gpu/${name} PROPERTIES ENVIRONMENT
-    "GTEST_FILTER=-*Killed*;DYNET_TEST_DEVICE=GPU:0;DYNET_TEST_GPUS=${PROJECT_BINARY_DIR}/tests/cuda_on_host/lib${library}.so")
+    "DYNET_CUDA_DEVICES=${gpus};GTEST_FILTER=-*Killed*;DYNET_TEST_DEVICE=GPU:0;DYNET_TEST_GPUS=${PROJECT_BINARY_DIR}/tests/cuda_on_host/lib${library}.so")
 endfunction()
