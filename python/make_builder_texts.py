@@ -15,8 +15,8 @@ from pathlib import Path
 
 HEADERS = ("rnn", "gru", "lstm", "fast-lstm", "treelstm", "tree-builders")
 #: Builders whose formula stands at their base.
-BASES = {name: "StandardLSTMBuilder" for name in (
-    "VanillaLSTMBuilder", "SparseLSTMBuilder", "CompactVanillaLSTMBuilder")}  # fmt: skip
+BASE = "StandardLSTMBuilder"
+STANDARD = ("VanillaLSTMBuilder", "SparseLSTMBuilder", "CompactVanillaLSTMBuilder")
 PYTHON = {
     "CoupledLSTMBuilder": "It is `LSTMBuilder`, unless the program starts with DYNET_LSTM=vanilla "
     "or --dynet-lstm vanilla. A call with `ln_lstm` or `forget_bias` makes a "
@@ -67,8 +67,8 @@ def texts(root: Path) -> dict[str, str]:
         raise SystemExit(f"make_builder_texts.py: no comment has {missing}")
     result = {}
     for name, own in comments.items():
-        if base := BASES.get(name):
-            own = [own[0], *base_paragraphs(comments[base], name), *own[1:]]
+        if name in STANDARD:
+            own = [own[0], *base_paragraphs(comments[BASE], name), *own[1:]]
         if name in PYTHON:
             own = [*own, PYTHON[name]]
         result[name] = "\n\n".join(filter(None, map(for_python, own)))
@@ -83,13 +83,15 @@ def base_paragraphs(base: list[str], name: str) -> list[str]:
 def main() -> None:
     found = texts(Path(sys.argv[1]))
     constants = [f'inline constexpr char {n}[] = R"({text})";\n' for n, text in found.items()]
-    Path(sys.argv[2]).write_text(
+    text = (
         "// Written by make_builder_texts.py from the C++ headers.\n#pragma once\n\n"
         "namespace dynet::python::builder_texts {\n\n"
         + "\n".join(constants)
-        + "\n}  // namespace dynet::python::builder_texts\n",
-        encoding="utf-8",
+        + "\n}  // namespace dynet::python::builder_texts\n"
     )
+    out = Path(sys.argv[2])
+    if not out.exists() or out.read_text(encoding="utf-8") != text:  # else all is compiled anew
+        out.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
