@@ -15,6 +15,7 @@
 #include "dynet/rnn.h"
 
 #include "binding.h"
+#include "builder_texts.h"
 #include "inputs.h"
 #include "lstm_options.h"
 #include "made.h"
@@ -197,11 +198,8 @@ auto bind_with_masks(nb::module_& m, const char* name, const char* doc) {
 
 void bind_coupled(nb::module_& m) {
   using nb::arg;
-  auto c = define_builder<CoupledLSTMBuilder>(
-      m, "CoupledLSTMBuilder",
-      "LSTM whose forget gate is 1 - input gate, with peepholes. It is LSTMBuilder, unless the "
-      "program starts with DYNET_LSTM=vanilla or --dynet-lstm vanilla. A call with `ln_lstm` or "
-      "`forget_bias` makes a VanillaLSTMBuilder, which has them.");
+  auto c = define_builder<CoupledLSTMBuilder>(m, "CoupledLSTMBuilder",
+                                              builder_texts::CoupledLSTMBuilder);
   def_init(
       c,
       +[](unsigned layers, unsigned input_dim, unsigned hidden_dim, ParameterCollection& model,
@@ -219,20 +217,14 @@ void bind_coupled(nb::module_& m) {
 
 void bind_all(nb::module_& m) {
   using nb::arg;
-  bind_with_masks<SimpleRNNBuilder>(m, "SimpleRNNBuilder",
-                                    "h = tanh(W x + U h' + b), layer on layer.");
-  auto gru = define_builder<GRUBuilder>(
-      m, "GRUBuilder",
-      "Gated recurrent unit (Cho et al., 2014). With `reset_after` the reset gate multiplies "
-      "W h + b in place of h, as in PyTorch and Keras. Dropout is drawn anew at each step, on the "
-      "layers' inputs and on the output.");
+  bind_with_masks<SimpleRNNBuilder>(m, "SimpleRNNBuilder", builder_texts::SimpleRNNBuilder);
+  auto gru = define_builder<GRUBuilder>(m, "GRUBuilder", builder_texts::GRUBuilder);
   add_constructor<GRUBuilder>(gru);
   bind_coupled(m);
-  give_options_to(m.attr("CoupledLSTMBuilder"), bind_with_masks<VanillaLSTMBuilder>(
-                                                    m, "VanillaLSTMBuilder", "The standard LSTM."));
-  bind_with_masks<SparseLSTMBuilder>(
-      m, "SparseLSTMBuilder",
-      "The standard LSTM with matrices of which most elements can be held at 0.")
+  give_options_to(m.attr("CoupledLSTMBuilder"),
+                  bind_with_masks<VanillaLSTMBuilder>(m, "VanillaLSTMBuilder",
+                                                      builder_texts::VanillaLSTMBuilder));
+  bind_with_masks<SparseLSTMBuilder>(m, "SparseLSTMBuilder", builder_texts::SparseLSTMBuilder)
       .def(
           "set_sparsity",
           [](PyRNNBuilderOf<SparseLSTMBuilder>& b, float sparsity) {
@@ -241,9 +233,8 @@ void bind_all(nb::module_& m) {
           arg("sparsity"),
           "Holds this share (0 to 1) of all elements of the matrices at 0: the elements with the "
           "smallest absolute values now.");
-  bind_with_masks<CompactVanillaLSTMBuilder>(
-      m, "CompactVanillaLSTMBuilder",
-      "The standard LSTM with a forget bias of 1, and with noise on its matrices.")
+  bind_with_masks<CompactVanillaLSTMBuilder>(m, "CompactVanillaLSTMBuilder",
+                                             builder_texts::CompactVanillaLSTMBuilder)
       .def(
           "set_weightnoise",
           [](PyRNNBuilderOf<CompactVanillaLSTMBuilder>& b, float std) {
@@ -253,8 +244,7 @@ void bind_all(nb::module_& m) {
           arg("std"),
           "Adds normal noise of this deviation to the matrices, drawn once per graph from the next "
           "graph on; 0 for none.");
-  bind_with_masks<FastLSTMBuilder>(m, "FastLSTMBuilder",
-                                   "LSTM whose forget gate is 1 - input gate, without peepholes.");
+  bind_with_masks<FastLSTMBuilder>(m, "FastLSTMBuilder", builder_texts::FastLSTMBuilder);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "arguments.h"
 #include "binding.h"
+#include "builder_texts.h"
 #include "graph.h"
 #include "made.h"
 #include "quick.h"
@@ -302,29 +303,20 @@ void add_rates(Class& c) {
 void bind_nodes_builders(nb::module_& m) {
   using nb::arg;
   bind_nodes_base(m);
-  auto nary = define_nodes_builder<NaryTreeLSTMBuilder>(
-      m, "NaryTreeLSTMBuilder",
-      "The tree LSTM whose matrices know the places of the children (Tai et al., 2015), with "
-      "peepholes. Children from the N-th on share the last place.");
+  auto nary = define_nodes_builder<NaryTreeLSTMBuilder>(m, "NaryTreeLSTMBuilder",
+                                                        builder_texts::NaryTreeLSTMBuilder);
   def_init(nary, &make_tree<NaryTreeLSTMBuilder, unsigned>, arg("N"), arg("layers"),
            arg("input_dim"), arg("hidden_dim"), arg("model"));
   add_rates(nary);
   auto child_sum = bind_nodes_builder<ChildSumTreeLSTMBuilder>(
-      m, "ChildSumTreeLSTMBuilder",
-      "The tree LSTM that adds its children up, for nodes with many or unordered ones (Tai et "
-      "al., 2015).");
+      m, "ChildSumTreeLSTMBuilder", builder_texts::ChildSumTreeLSTMBuilder);
   add_rates(child_sum);
-  auto gru = bind_nodes_builder<TreeGRUBuilder>(
-      m, "TreeGRUBuilder",
-      "The gated recurrent unit over trees, with a reset gate for each child.");
+  auto gru = bind_nodes_builder<TreeGRUBuilder>(m, "TreeGRUBuilder", builder_texts::TreeGRUBuilder);
   add_rates(gru);
-  bind_nodes_builder<UnidirectionalTreeLSTMBuilder>(
-      m, "UnidirectionalTreeLSTMBuilder",
-      "A standard LSTM that reads a node's x, then its children's embeddings in order.");
-  bind_nodes_builder<BidirectionalTreeLSTMBuilder>(
-      m, "BidirectionalTreeLSTMBuilder",
-      "Two standard LSTMs of half the size that read a node's x, then its children's embeddings "
-      "from the first and from the last.");
+  bind_nodes_builder<UnidirectionalTreeLSTMBuilder>(m, "UnidirectionalTreeLSTMBuilder",
+                                                    builder_texts::UnidirectionalTreeLSTMBuilder);
+  bind_nodes_builder<BidirectionalTreeLSTMBuilder>(m, "BidirectionalTreeLSTMBuilder",
+                                                   builder_texts::BidirectionalTreeLSTMBuilder);
 }
 
 }  // namespace
@@ -334,9 +326,8 @@ void bind_tree_builders(nb::module_& m) {
   bind_nodes_builders(m);
   bind_tree_state(m);
   bind_tree_base(m);
-  nb::class_<PyBinaryTreeLSTMBuilder, PyTreeBuilder> lstm(
-      m, "BinaryTreeLSTMBuilder",
-      "The tree LSTM of the DyNet paper's benchmark (Tai et al., 2015).");
+  nb::class_<PyBinaryTreeLSTMBuilder, PyTreeBuilder> lstm(m, "BinaryTreeLSTMBuilder",
+                                                          builder_texts::BinaryTreeLSTMBuilder);
   def_init(
       lstm,
       +[](unsigned input_dim, unsigned hidden_dim,
@@ -344,9 +335,8 @@ void bind_tree_builders(nb::module_& m) {
         return std::make_unique<BinaryTreeLSTMBuilder>(input_dim, hidden_dim, model);
       },
       arg("input_dim"), arg("hidden_dim"), arg("model"));
-  nb::class_<PyTreeRNNBuilder, PyTreeBuilder> rnn(
-      m, "TreeRNNBuilder",
-      "The recursive network h = tanh(W [h1; h2]); a word's vector is its own state.");
+  nb::class_<PyTreeRNNBuilder, PyTreeBuilder> rnn(m, "TreeRNNBuilder",
+                                                  builder_texts::TreeRNNBuilder);
   def_init(
       rnn,
       +[](unsigned hidden_dim, ParameterCollection& model) -> std::unique_ptr<BinaryTreeBuilder> {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import dynet as dy
 import numpy as np
@@ -529,3 +530,44 @@ def test_nodes_of_builders_show_no_line_of_the_library(tmp_path):
     text = path.read_text()
     assert "parameter(" in text and "test_builders.py" in text
     assert ".cc" not in text
+
+
+# ---- documentation ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SimpleRNNBuilder",
+        "GRUBuilder",
+        "CoupledLSTMBuilder",
+        "VanillaLSTMBuilder",
+        "CompactVanillaLSTMBuilder",
+        "FastLSTMBuilder",
+        "ChildSumTreeLSTMBuilder",
+        "TreeGRUBuilder",
+    ],
+)
+def test_documented_parameters_are_those_of_a_layer(name):
+    """Names, order and shapes, in the comment of the C++ header (make_builder_texts.py)."""
+    builder = getattr(dy, name)
+    doc = builder.__doc__
+    assert doc.count(" = ") >= 1, "no formula"
+    listed = re.search(r"Parameters of a layer, in the collection `([\w-]+)`: ([^.;]*)[.;]", doc)
+    model = dy.ParameterCollection()
+    builder(1, 3, 5, model)
+    sizes = {"in": 3, "h": 5, "4h": 20, "1": 1}
+    found = model.parameters_list()
+    entries = re.findall(r"\b([A-Za-z]\w*)(?: \{([^}]*)\})?", re.sub(r" \(0\)", "", listed[2]))
+    assert len(entries) == len(found)
+    for (_, shape), parameter in zip(entries, found):
+        assert f"/{listed[1]}/" in parameter.name()
+        if shape:
+            assert parameter.shape() == tuple(sizes[n] for n in shape.split(","))
+
+
+def test_the_documentation_of_a_builder_has_python_s_words():
+    assert "ln_params" not in dy.VanillaLSTMBuilder.__doc__
+    assert "`ln_lstm`" in dy.VanillaLSTMBuilder.__doc__
+    assert "[i; f; o; g]" in dy.SparseLSTMBuilder.__doc__
+    assert "DYNET_LSTM=vanilla" in dy.CoupledLSTMBuilder.__doc__
