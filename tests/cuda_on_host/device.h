@@ -70,6 +70,7 @@ class Device {
   Runner runner{memory, managed};
   std::map<const void*, std::size_t> pinned;  ///< host memory that copies read and write late
   cudaError_t last = cudaSuccess;
+  Counts counts{};
 
  private:
   Device();
