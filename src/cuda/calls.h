@@ -18,6 +18,10 @@ namespace dynet::cuda {
 void run_rule_on_host(ext::Memory& memory, const ext::RuleInfo& rule, ext::Direction direction,
                       const void* op, const ext::Stream* in, const ext::Stream* out,
                       std::int64_t n);
+/// A rule over a whole call, at once. False, without a start, if the call has to be cut.
+[[nodiscard]] bool run_rule_at_once(const ops::DeviceLoops& loops, const ext::RuleInfo& rule,
+                                    ext::Direction direction, const void* op, const ext::Call& call,
+                                    void* cuda_stream);
 /// A rule over rows without a kernel, likewise.
 void run_rows_on_host(ext::Memory& memory, const ext::RowRule& rule, ext::Direction direction,
                       const ext::RowCall& call);

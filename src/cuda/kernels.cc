@@ -15,16 +15,35 @@ void* CudaKernels::stream() const {
   return memory_.stream();
 }
 
+void CudaKernels::run_call(const ext::RuleInfo& rule, ext::Direction direction, const void* op,
+                           const ext::Call& call) const {
+  const ops::DeviceLoops* const loops = ops::device_loops(&rule);
+  if (loops == nullptr || !run_rule_at_once(*loops, rule, direction, op, call, stream())) {
+    Kernels::run_call(rule, direction, op, call);
+  }
+}
+
 void CudaKernels::run(const ext::RuleInfo& rule, ext::Direction direction, const void* op,
                       const ext::Stream* in, const ext::Stream* out, std::int64_t n) const {
   void* const queue = stream();
   if (const ops::DeviceLoops* const loops = ops::device_loops(&rule)) {
-    (direction == ext::Direction::kForward ? loops->forward : loops->backward)(op, in, out, n,
-                                                                               queue);
+    const auto& counts = rule.streams[static_cast<std::size_t>(direction)];
+    ops::start_run(direction == ext::Direction::kForward ? loops->forward : loops->backward, op, in,
+                   counts.in, out, counts.out, n, queue);
   } else if (const trainers::DeviceStep step = trainers::device_step(&rule)) {
-    step(op, in, out, n, queue);
+    const ext::RuleRun one{in, out, n};
+    step(op, {&one, 1}, queue);
   } else {
     run_rule_on_host(memory_, rule, direction, op, in, out, n);
+  }
+}
+
+void CudaKernels::run_all(const ext::RuleInfo& rule, ext::Direction direction, const void* op,
+                          std::span<const ext::RuleRun> runs) const {
+  if (const trainers::DeviceStep step = trainers::device_step(&rule)) {
+    step(op, runs, stream());
+  } else {
+    Kernels::run_all(rule, direction, op, runs);
   }
 }
 
@@ -46,6 +65,14 @@ void CudaKernels::move(const ext::Move& m, const ext::Operand& x, const ext::Ope
 void CudaKernels::product(const ext::Operand& a, ext::Transposed ta, const ext::Operand& b,
                           ext::Transposed tb, const ext::Operand& c, ext::Write write) const {
   kernels::start_product(a, ta, b, tb, c, write, stream());
+}
+void CudaKernels::product_plus(const ext::Operand& start, const ext::Operand& a,
+                               const ext::Operand& b, const ext::Operand& c) const {
+  kernels::start_product_plus(start, a, b, c, stream());
+}
+void CudaKernels::transposed_products(std::span<const ext::Factors> all, const ext::Operand& c,
+                                      ext::Write write) const {
+  kernels::start_transposed_products(all, c, write, stream());
 }
 void CudaKernels::scan(unsigned axis, ext::ScanFrom from, const ext::Operand& x,
                        const ext::Operand& y) const {
@@ -74,7 +101,14 @@ void CudaKernels::add_scaled(double scale, const void* x, void* y, std::int64_t 
   kernels::start_add_scaled(scale, x, y, n, store, stream());
 }
 void CudaKernels::add_squared_norm(const void* x, std::int64_t n, double* sum) const {
-  kernels::start_squared_norm(x, n, sum, stream());
+  const ext::NumberRun run{x, n};
+  add_squared_norms({&run, 1}, sum);
+}
+void CudaKernels::add_squared_norms(std::span<const ext::NumberRun> all, double* sum) const {
+  kernels::start_squared_norms(all, sum, stream());
+}
+void CudaKernels::add_all(double scale, std::span<const ext::Addition> all, std::int64_t n) const {
+  kernels::start_add_all(scale, all, n, stream());
 }
 
 }  // namespace dynet::cuda

@@ -3,6 +3,7 @@
 // The loops of a GPU.
 
 #include <cstdint>
+#include <span>
 
 #include "dynet/ext/kernels.h"
 
@@ -20,14 +21,22 @@ class CudaKernels final : public ext::Kernels {
 
   [[nodiscard]] ext::Number number() const override { return ext::Number::kFloat; }
   [[nodiscard]] const void* zero() const override { return zero_; }
+  void run_call(const ext::RuleInfo& rule, ext::Direction direction, const void* op,
+                const ext::Call& call) const override;
   void run(const ext::RuleInfo& rule, ext::Direction direction, const void* op,
            const ext::Stream* in, const ext::Stream* out, std::int64_t n) const override;
+  void run_all(const ext::RuleInfo& rule, ext::Direction direction, const void* op,
+               std::span<const ext::RuleRun> runs) const override;
   void run_rows(const ext::RowRule& rule, ext::Direction direction,
                 const ext::RowCall& call) const override;
   void move(const ext::Move& m, const ext::Operand& x, const ext::Operand& y,
             ext::Write write) const override;
   void product(const ext::Operand& a, ext::Transposed ta, const ext::Operand& b, ext::Transposed tb,
                const ext::Operand& c, ext::Write write) const override;
+  void product_plus(const ext::Operand& start, const ext::Operand& a, const ext::Operand& b,
+                    const ext::Operand& c) const override;
+  void transposed_products(std::span<const ext::Factors> all, const ext::Operand& c,
+                           ext::Write write) const override;
   void scan(unsigned axis, ext::ScanFrom from, const ext::Operand& x,
             const ext::Operand& y) const override;
   void select(unsigned axis, ext::Order order, const ext::Operand& x,
@@ -39,7 +48,9 @@ class CudaKernels final : public ext::Kernels {
               std::int64_t n) const override;
   void fill(void* out, double value, std::int64_t n) const override;
   void add_scaled(double scale, const void* x, void* y, std::int64_t n, bool store) const override;
+  void add_all(double scale, std::span<const ext::Addition> all, std::int64_t n) const override;
   void add_squared_norm(const void* x, std::int64_t n, double* sum) const override;
+  void add_squared_norms(std::span<const ext::NumberRun> all, double* sum) const override;
 
  private:
   /// The stream, for a call that starts kernels now.

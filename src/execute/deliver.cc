@@ -12,31 +12,42 @@ namespace dynet::execute {
 void Backward::deliver() {
   const util::Slice slice("gradients of parameters");
   const kernels::FlushDenormals float_mode;
-  prepare_long_rows();
+  prepare_rows();
   for (const NodeId n : path_.parameters()) {
     deliver_parameter(n);
   }
   // In the order of the nodes, whatever the schedule was: sums do not depend on it.
-  for (const NodeId n : path_.lookups()) {
-    if (gradients_.is_written(n)) {
-      deliver_lookup(n);
-    }
-  }
+  for_each_lookup([this](NodeId n) { deliver_lookup(n); });
   long_rows_.for_each([this](NodeId lookup, unsigned row, const void* gradient) {
     params::LookupGradientLock(params::lookup_storage(context_.graph[lookup].payload->storage))
         .add_row(row, gradient);
   });
+  row_lists_.deliver();
 }
 
-void Backward::prepare_long_rows() {
-  long_rows_.begin();
-  const auto for_each_lookup = [this](auto f) {
-    for (const NodeId n : path_.lookups()) {
-      if (gradients_.is_written(n)) {
-        f(n);
+/// Calls f for lookups with a gradient, on devices that the host sees.
+template <class F>
+void Backward::for_each_lookup(F f) const {
+  for (const NodeId n : path_.lookups()) {
+    if (gradients_.is_written(n) && context_.device(n).is_host_visible()) {
+      f(n);
+    }
+  }
+}
+
+void Backward::prepare_rows() {
+  row_lists_.begin();
+  for (const NodeId n : path_.lookups()) {
+    if (gradients_.is_written(n) && !context_.device(n).is_host_visible()) {
+      const auto* gradient = static_cast<const std::byte*>(gradients_.ensure(n));
+      for (const unsigned row : rows_of(n)) {
+        row_lists_.add(n, row, gradient);
+        gradient += context_.graph.example_bytes(n);
       }
     }
-  };
+  }
+  row_lists_.prepare();
+  long_rows_.begin();
   for_each_lookup([this](NodeId n) {
     long_rows_.expect(static_cast<std::size_t>(context_.graph.examples(n)));
   });

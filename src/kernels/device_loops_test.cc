@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -309,14 +310,127 @@ TEST_F(DeviceLoops, NumbersInARow) {
                : cpu_kernels().random(kind, 0.3, 1.7, key, to, n);
       });
     }
-    auto* const sum = reinterpret_cast<double*>(y.floats());
-    *sum = 2.0;
-    double wanted = 2.0;
-    cpu_kernels().add_squared_norm(x.floats(), n, &wanted);
-    start_squared_norm(x.floats(), n, sum, nullptr);
-    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_NEAR(*sum, wanted, tolerance::kFewInFloat * wanted);
   }
+}
+
+TEST_F(DeviceLoops, SquaredNorms) {
+  const Numbers x(Dim({20'000}), {1}, 1), y(Dim({4}), {1}, 2);
+  auto* const sum = reinterpret_cast<double*>(y.floats());
+  std::vector<std::int64_t> many(500, 3);  // their addresses do not fit in parameters
+  for (const std::vector<std::int64_t>& lengths :
+       {std::vector<std::int64_t>{}, {1}, {0, 31, 0}, {4096, 1, 4097, 9000}, {20'000}, many}) {
+    std::vector<ext::NumberRun> runs;
+    std::int64_t at = 1;
+    for (const std::int64_t n : lengths) {
+      runs.push_back({x.floats() + at, n});
+      at += n;
+    }
+    double wanted = 2.0;
+    cpu_kernels().add_squared_norms(runs, &wanted);
+    double found[2];
+    for (double& f : found) {
+      *sum = 2.0;
+      start_squared_norms(runs, sum, nullptr);
+      ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+      f = *sum;
+    }
+    EXPECT_NEAR(found[0], wanted, tolerance::kFewInFloat * wanted);
+    EXPECT_EQ(found[0], found[1]);
+  }
+}
+
+TEST_F(DeviceLoops, AdditionsInOrder) {
+  constexpr std::int64_t kRow = 5;
+  const Numbers x(Dim({46'000}), {1}, 1), y(Dim({2000}), {1}, 2);
+  // Rows of y, and the numbers of the rows that are stored first.
+  const auto check = [&](const std::string& what, const std::vector<std::int64_t>& rows,
+                         const std::vector<std::size_t>& stored) {
+    std::vector<ext::Addition> all;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      all.push_back({x.floats() + 1 + static_cast<std::int64_t>(i) * kRow,
+                     y.floats() + 1 + rows[i] * kRow,
+                     std::find(stored.begin(), stored.end(), i) != stored.end()});
+    }
+    compare(
+        what, y, [&] { cpu_kernels().add_all(-0.5, all, kRow); },
+        [&] { start_add_all(-0.5, all, kRow, nullptr); });
+  };
+  check("nothing", {}, {});
+  check("one row", {3}, {});
+  check("rows of their own", {3, 9, 1, 7}, {1, 2});
+  check("rows that meet", {3, 9, 3, 7, 9, 3}, {0});
+  check("a row that begins anew", {3, 9, 3, 3}, {2});
+  std::vector<std::int64_t> many;
+  for (std::int64_t i = 0; i < 9000; ++i) {  // more than one copy of addresses
+    many.push_back(i * i % 390);
+  }
+  check("many rows", many, {});
+}
+
+TEST_F(DeviceLoops, SumsOfProducts) {
+  for (const auto& blocks : kBlocks) {
+    const Numbers start(Dim({9}), {1}, 1), w(Dim({9, 7}), {1}, 2), b(Dim({7, 2}), blocks, 3);
+    const Numbers c(Dim({9, 2}), blocks, 4);
+    compare(
+        "product_plus", c,
+        [&] { cpu_kernels().product_plus(start.operand(), w.operand(), b.operand(), c.operand()); },
+        [&] {
+          start_product_plus(start.operand(), w.operand(), b.operand(), c.operand(), nullptr);
+        });
+    const Numbers left(Dim({7, 9}), {1}, 5), own(Dim({5, 9}), blocks, 6);
+    const Numbers right(Dim({5, 2}), blocks, 7);
+    for (const bool is_fresh : {false, true}) {
+      const Numbers to(Dim({9, 2}), blocks, 8, is_fresh);
+      for (const std::size_t count : {1U, 2U, 11U}) {
+        std::vector<ext::Factors> all;
+        for (std::size_t i = 0; i < count; ++i) {
+          all.push_back(i % 2 == 0 ? ext::Factors{&left.operand(), &b.operand()}
+                                   : ext::Factors{&own.operand(), &right.operand()});
+        }
+        compare(
+            "transposed products", to,
+            [&] { cpu_kernels().transposed_products(all, to.operand(), Write::kAsBlocks); },
+            [&] { start_transposed_products(all, to.operand(), Write::kAsBlocks, nullptr); });
+      }
+    }
+  }
+}
+
+/// Blocks of an operand that lie in memory of another: results that meet.
+TEST_F(DeviceLoops, ResultsThatShareMemory) {
+  const Numbers x(Dim({6}), {4}, 1), memory(Dim({6}), {3}, 2), w(Dim({6, 6}), {1}, 3);
+  float* const at = memory.floats() + 1;
+  for (const bool is_fresh : {false, true}) {
+    const ext::Block twice[] = {{at, 1, is_fresh}, {at + 6, 2, true}, {at, 1, false}};
+    const Operand meets{Dim({6}), 4, twice, 3};
+    for (const Write write : {Write::kAsBlocks, Write::kAdd, Write::kMax}) {
+      compare(
+          "moves that meet", memory,
+          [&] { cpu_kernels().move(ext::whole_move(6), x.operand(), meets, write); },
+          [&] { start_move(ext::whole_move(6), x.operand(), meets, write, nullptr); });
+    }
+    compare(
+        "products that meet", memory,
+        [&] {
+          cpu_kernels().product(w.operand(), Transposed::kNo, x.operand(), Transposed::kNo, meets);
+        },
+        [&] {
+          start_product(w.operand(), Transposed::kNo, x.operand(), Transposed::kNo, meets,
+                        Write::kAsBlocks, nullptr);
+        });
+  }
+  const ext::Block shifted[] = {{at + 3, 1, true}, {at + 10, 1, false}};
+  const ext::Block sources[] = {{at, 2, true}};
+  compare(
+      "a move over its source", memory,
+      [&] {
+        cpu_kernels().move(ext::whole_move(3), {Dim({3}), 2, sources, 1}, {Dim({3}), 2, shifted, 2},
+                           Write::kAsBlocks);
+      },
+      [&] {
+        start_move(ext::whole_move(3), {Dim({3}), 2, sources, 1}, {Dim({3}), 2, shifted, 2},
+                   Write::kAsBlocks, nullptr);
+      });
 }
 
 TEST_F(DeviceLoops, DrawTheBitsOfTheCpu) {

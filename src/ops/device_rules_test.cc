@@ -73,7 +73,8 @@ void compare(const ext::Example<Op>& e, ext::RuleLoop plain, DeviceLoop device, 
     found.push_back({out[2 * k + 1].data(), ext::Stream::kStore});
   }
   plain(&e.op, read.data(), expected.data(), kElements);
-  device(&e.op, read.data(), found.data(), kElements, nullptr);
+  start_run(device, &e.op, read.data(), read.size(), found.data(), found.size(), kElements,
+            nullptr);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   for (std::size_t k = 0; k < outputs; ++k) {
     for (std::int64_t i = 0; i < kElements; ++i) {
@@ -131,7 +132,7 @@ class Modes {
       streams.push_back({memory_[k].data() + 1, mode});
     }
     plain(op, read.data(), wanted.data(), n_);
-    device(op, read.data(), found.data(), n_, nullptr);
+    start_run(device, op, read.data(), read.size(), found.data(), found.size(), n_, nullptr);
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     for (std::size_t k = inputs_; k < memory_.size(); k += 2) {
       for (std::int64_t i = 0; i < n_ + 2; ++i) {

@@ -2,26 +2,28 @@
 
 #include <algorithm>
 
+#include "params/buffer.h"
+
 namespace dynet::params {
 
-double& SquaredNorm::sum_on(const Device& device) {
-  auto part = std::find_if(parts_.begin(), parts_.end(),
-                           [&](const Part& p) { return p.device == &device; });
-  if (part == parts_.end()) {
-    const auto numbers = static_cast<std::int64_t>(sizeof(double)) / device.number_bytes();
-    part = parts_.insert(part, {&device, Buffer(device, numbers, "a norm")});
-  }
-  return *reinterpret_cast<double*>(part->sum.data());
+SquaredNorm::Part& SquaredNorm::part_of(const Device& device) {
+  const auto part = std::find_if(parts_.begin(), parts_.end(),
+                                 [&](const Part& p) { return p.device == &device; });
+  return part != parts_.end() ? *part : *parts_.insert(part, {&device, {}});
 }
 
-double SquaredNorm::value() const {
-  double all = known_;
-  for (const Part& part : parts_) {
-    double sum = 0.0;
-    part.device->memory->copy_out(part.sum.data(), &sum, sizeof sum);
-    all += sum;
+double SquaredNorm::value() {
+  for (Part& part : parts_) {
+    const Device& device = *part.device;
+    const Buffer sum(device, std::int64_t{sizeof(double)} / device.number_bytes(), "a norm");
+    auto* const there = const_cast<std::byte*>(sum.data());
+    device.kernels->add_squared_norms(part.runs, reinterpret_cast<double*>(there));
+    double here = 0.0;
+    device.memory->copy_out(there, &here, sizeof here);
+    known_ += here;
+    part.runs.clear();
   }
-  return all;
+  return known_;
 }
 
 }  // namespace dynet::params

@@ -215,6 +215,22 @@ void read_row(const LookupParameterStorage& table, unsigned index, void* to) {
   }
 }
 
+void read_rows(const LookupParameterStorage& table, std::span<const RowRead> all,
+               std::vector<ext::Addition>& room) {
+  const detail::StorageState& s = table.state();
+  if (s.missed != nullptr) {
+    for (const RowRead& r : all) {
+      read_row(table, r.row, r.to);
+    }
+    return;
+  }
+  room.clear();
+  for (const RowRead& r : all) {
+    room.push_back({s.value_row(r.row), r.to, true});
+  }
+  s.kernels.add_all(s.decay_factor(), room, s.row_elements());
+}
+
 GradientLock::GradientLock(ParameterStorageBase& storage)
     : state_(storage.state()), lock_(state_.mutex) {
   if (state_.fill == GradientFill::kRows) {
@@ -245,15 +261,31 @@ bool LookupGradientLock::begin_row(unsigned index) {
   return is_stored;
 }
 
-void LookupGradientLock::add_row(unsigned index, const void* gradient) {
+void LookupGradientLock::check_row(unsigned index) const {
   if (index >= state_.stamps.size()) {
     throw errors::IndexError("lookup " + state_.storage->name + ": gradient of row " +
                              std::to_string(index) + "; there are " +
                              std::to_string(state_.stamps.size()));
   }
+}
+
+void LookupGradientLock::add_row(unsigned index, const void* gradient) {
+  check_row(index);
   const bool is_stored = begin_row(index);
   state_.kernels.add_scaled(1.0, gradient, state_.gradient_row(index), state_.row_elements(),
                             is_stored);
+}
+
+void LookupGradientLock::add_list(std::span<const RowGradient> all,
+                                  std::vector<ext::Addition>& room) {
+  for (const RowGradient& r : all) {
+    check_row(r.row);
+  }
+  room.clear();
+  for (const RowGradient& r : all) {
+    room.push_back({r.gradient, state_.gradient_row(r.row), begin_row(r.row)});
+  }
+  state_.kernels.add_all(1.0, room, state_.row_elements());
 }
 
 void LookupGradientLock::add_rows(std::span<const unsigned> rows, const std::byte* gradients,

@@ -42,7 +42,7 @@ TEST(DeviceSteps, EveryRuleHasAKernel) {
 }
 
 template <class Rule>
-void compare() {
+void compare(const std::vector<std::int64_t>& cuts, bool swapped) {
   using Numbers = ext::detail::Numbering<Rule>;
   std::mt19937 random(1);
   std::uniform_real_distribution<double> draw(0.05, 0.95);
@@ -63,18 +63,34 @@ void compare() {
       static_cast<float*>(data[Numbers::kInputs + k])[i] = x;
     }
   }
-  const auto streams = [&](std::size_t first, ext::Stream* in, ext::Stream* out) {
-    for (std::size_t k = 0; k < Numbers::kInputs; ++k) {
-      in[k] = {data[first + k], ext::Stream::kRun};
-      out[k] = {data[first + k], ext::Stream::kStore};
-    }
+  // The runs of `cuts`: elements from one to the next. With `swapped`, every other operand of run k
+  // lies where run k of the reverse order would.
+  struct Run {
+    ext::Stream in[Numbers::kInputs], out[Numbers::kInputs];
+    std::int64_t n;
   };
-  ext::Stream in[Numbers::kInputs];
-  ext::Stream out[Numbers::kInputs];
-  streams(0, in, out);
-  ext::detail::plain_step<Rule, float>(&step, in, out, kElements);
-  streams(Numbers::kInputs, in, out);
-  device_step (&ext::update_info<Rule>().rule)(&step, in, out, kElements, nullptr);
+  const auto runs_of = [&](std::size_t first) {
+    std::vector<Run> runs(cuts.size() - 1);
+    for (std::size_t r = 0; r + 1 < cuts.size(); ++r) {
+      runs[r].n = cuts[r + 1] - cuts[r];
+      for (std::size_t k = 0; k < Numbers::kInputs; ++k) {
+        const std::int64_t at = swapped && k % 2 == 1 ? kElements - cuts[r + 1] : cuts[r];
+        float* const x = static_cast<float*>(data[first + k]) + at;
+        runs[r].in[k] = {x, ext::Stream::kRun};
+        runs[r].out[k] = {x, ext::Stream::kStore};
+      }
+    }
+    return runs;
+  };
+  for (const Run& run : runs_of(0)) {
+    ext::detail::plain_step<Rule, float>(&step, run.in, run.out, run.n);
+  }
+  const std::vector<Run> there = runs_of(Numbers::kInputs);
+  std::vector<ext::RuleRun> list;
+  for (const Run& run : there) {
+    list.push_back({run.in, run.out, run.n});
+  }
+  device_step (&ext::update_info<Rule>().rule)(&step, list, nullptr);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   for (std::size_t k = 0; k < Numbers::kInputs; ++k) {
     for (std::int64_t i = 0; i < kElements; ++i) {
@@ -94,7 +110,19 @@ TEST(DeviceSteps, ComputeWhatThePlainLoopsCompute) {
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     GTEST_SKIP() << "no CUDA device";
   }
-  for_each_rule([]<class Rule>() { compare<Rule>(); });
+  std::vector<std::int64_t> many;  // for some rules their addresses do not fit in parameters
+  for (std::int64_t k = 0; k < kElements; k += 16) {
+    many.push_back(k);
+  }
+  many.push_back(kElements);
+  for_each_rule([&]<class Rule>() {
+    for (const bool swapped : {false, true}) {
+      compare<Rule>({0, kElements}, swapped);
+      compare<Rule>({0, 300, 300, 301, kElements}, swapped);
+      compare<Rule>({0, kElements / 2, kElements}, swapped);
+      compare<Rule>(many, swapped);
+    }
+  });
 }
 
 }  // namespace

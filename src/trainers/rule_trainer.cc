@@ -20,20 +20,34 @@
 
 namespace dynet {
 
-void ext::run_step(const Kernels& kernels, const UpdateInfo& info, const void* prepared,
-                   void* const* data, bool has_gradient, std::int64_t n) {
-  Stream in[kMaxStepInputs];
-  Stream out[kMaxStepInputs];
-  for (std::size_t k = 0; k < info.inputs; ++k) {
-    in[k] = {data[k], Stream::kRun};
+namespace ext {
+namespace {
+
+/// The streams of a step on `data`.
+struct StepStreams {
+  Stream in[kMaxStepInputs], out[kMaxStepInputs];
+
+  StepStreams(const UpdateInfo& info, void* const* data, bool has_gradient) {
+    for (std::size_t k = 0; k < info.inputs; ++k) {
+      in[k] = {data[k], Stream::kRun};
+    }
+    out[0] = {data[0], Stream::kStore};
+    void* const* states = data + (has_gradient ? 1 : 0);
+    for (std::size_t j = 1; j < info.results; ++j) {
+      out[j] = {states[j], Stream::kStore};
+    }
   }
-  out[0] = {data[0], Stream::kStore};
-  void* const* states = data + (has_gradient ? 1 : 0);
-  for (std::size_t j = 1; j < info.results; ++j) {
-    out[j] = {states[j], Stream::kStore};
-  }
-  kernels.run(info.rule, Direction::kForward, prepared, in, out, n);
+};
+
+}  // namespace
+
+void run_step(const Kernels& kernels, const UpdateInfo& info, const void* prepared,
+              void* const* data, bool has_gradient, std::int64_t n) {
+  const StepStreams streams(info, data, has_gradient);
+  kernels.run(info.rule, Direction::kForward, prepared, streams.in, streams.out, n);
 }
+
+}  // namespace ext
 
 namespace trainers {
 
@@ -90,6 +104,7 @@ void RuleTrainerBase::prepare(const Facts& facts) {
   write_rule(facts, rule);
   if (!has_step_ || std::memcmp(rule, step_, what.member_bytes) != 0) {
     step_waiting_rows();  // they were asked for with the one before
+    end_params();         // likewise
     rows_.device = nullptr;
     std::memcpy(step_, rule, what.member_bytes);
     what.prepare(step_);
@@ -104,6 +119,14 @@ void RuleTrainerBase::apply(const Device& device, const Facts& facts, void* cons
   constexpr double kNumber = 0.2;    // nanoseconds, for each number read
   prepare(facts);
   const ext::UpdateInfo& what = info();
+  if (!device.is_host_visible()) {
+    if (noted_on_ != &device) {
+      end_params();
+      noted_on_ = &device;
+    }
+    note(data, elements);
+    return;
+  }
   const auto all = static_cast<std::size_t>(elements);
   const auto run_part = [&](std::size_t first, std::size_t last) {
     const std::size_t offset = first * static_cast<std::size_t>(device.number_bytes());
@@ -113,11 +136,35 @@ void RuleTrainerBase::apply(const Device& device, const Facts& facts, void* cons
     }
     ext::run_step(*device.kernels, what, step_, at, true, static_cast<std::int64_t>(last - first));
   };
-  if (what.reduces || !device.is_host_visible()) {
+  if (what.reduces) {
     run_part(0, all);
   } else {
     kernels::cut(all, kUnit, kNumber * static_cast<double>(all * what.inputs), run_part);
   }
+}
+
+void RuleTrainerBase::note(void* const* data, std::int64_t elements) {
+  Noted& noted = noted_.emplace_back();
+  std::copy_n(data, info().inputs, noted.data);
+  noted.elements = elements;
+}
+void RuleTrainerBase::run_noted(const Device& device) {
+  const ext::UpdateInfo& what = info();
+  std::vector<ext::StepStreams> streams;
+  streams.reserve(noted_.size());  // runs point to them
+  std::vector<ext::RuleRun> runs;
+  for (const Noted& noted : noted_) {
+    const ext::StepStreams& s = streams.emplace_back(what, noted.data, true);
+    runs.push_back({s.in, s.out, noted.elements});
+  }
+  noted_.clear();
+  device.kernels->run_all(what.rule, ext::Direction::kForward, step_, runs);
+}
+void RuleTrainerBase::end_params() {
+  if (noted_on_ != nullptr && !noted_.empty()) {
+    run_noted(*noted_on_);
+  }
+  noted_on_ = nullptr;
 }
 
 /// For whole tables: if the rule has sums, they run over rows.
@@ -129,13 +176,12 @@ void RuleTrainerBase::apply_to_rows(const Device& device, const Facts& facts, vo
     apply(device, facts, data, rows * row_elements);
     return;
   }
-  prepare(facts);
   for (std::int64_t row = 0; row < rows; ++row) {
     void* at[2 + kMaxStates] = {};
     for (std::size_t k = 0; k < what.inputs; ++k) {
       at[k] = static_cast<std::byte*>(data[k]) + row * row_bytes;
     }
-    ext::run_step(*device.kernels, what, step_, at, true, row_elements);
+    apply(device, facts, at, row_elements);
   }
 }
 
@@ -147,6 +193,7 @@ void RuleTrainerBase::update_rule(real gscale, const std::vector<Tensor*>& value
   const Facts facts{static_cast<double>(learning_rate), static_cast<double>(gscale), shrink(),
                     shrink(), static_cast<double>(step_number())};
   apply(*values[0]->device, facts, data, values[0]->d.elements());
+  end_params();
 }
 
 void RuleTrainerBase::update_params(real gscale, std::size_t idx) {
@@ -193,7 +240,7 @@ void RuleTrainerBase::step_waiting_rows() {
   const ext::UpdateInfo& what = info();
   const std::int64_t row_bytes = rows_.row_bytes;
   const auto fetch = [&](std::size_t i) {
-    for (std::size_t k = 0; is_visible && k < what.inputs; ++k) {
+    for (std::size_t k = 0; k < what.inputs; ++k) {
       const std::int64_t at = static_cast<std::int64_t>(rows[i]) * row_bytes;
       util::fetch_row(reinterpret_cast<const std::byte*>(rows_.first[k] + at), row_bytes);
     }
@@ -214,16 +261,24 @@ void RuleTrainerBase::step_waiting_rows() {
     const double row =
         kRow + kNumber * static_cast<double>(rows_.row_elements) * static_cast<double>(what.inputs);
     kernels::cut(count, 1, row * static_cast<double>(count), run_part);
-  } else {
-    run_part(0, count);
+    return;
+  }
+  for (const unsigned* row = rows; row != rows_.next; ++row) {
+    void* data[2 + kMaxStates];
+    find_row(*row, data);
+    note(data, rows_.row_elements);
+  }
+  run_noted(*rows_.device);
+}
+void RuleTrainerBase::find_row(std::size_t row, void** data) const {
+  for (std::size_t k = 0; k < info().inputs; ++k) {
+    data[k] = rows_.first[k] + static_cast<std::int64_t>(row) * rows_.row_bytes;
   }
 }
 void RuleTrainerBase::step_row(std::size_t row) const {
   const ext::UpdateInfo& what = info();
   void* data[2 + kMaxStates] = {};
-  for (std::size_t k = 0; k < what.inputs; ++k) {
-    data[k] = rows_.first[k] + static_cast<std::int64_t>(row) * rows_.row_bytes;
-  }
+  find_row(row, data);
   ext::run_step(*rows_.device->kernels, what, step_, data, true, rows_.row_elements);
 }
 
@@ -278,6 +333,7 @@ void RuleTrainerBase::update_lookup_params(real gscale, std::size_t idx) {
     data[2 + k] = (*lists.states[k].lookups)[idx].all_h.v;
   }
   apply_to_rows(s.device, facts, data, p.rows(), s.row_elements(), s.row_bytes);
+  end_params();
 }
 
 IdleMotion RuleTrainerBase::idle_motion(std::size_t idx) {

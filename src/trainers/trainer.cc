@@ -252,9 +252,7 @@ void Trainer::update_scaled(real scale) {
     throw;
   }
   restore_weights();
-  for (std::size_t i = 0; i < ModelAccess::parameters(*model).size(); ++i) {
-    update_parameter(gscale, i);
-  }
+  update_parameters(gscale);
   for (std::size_t i = 0; i < missed_.size(); ++i) {
     update_table(gscale, i);
   }
@@ -280,6 +278,18 @@ double Trainer::keep_of(const ParameterStorageBase& p) const {
   return ma_mode == MovingAverage::None ? decay_step_of(p) : 1.0;
 }
 
+void Trainer::update_parameters(real gscale) {
+  try {
+    for (std::size_t i = 0; i < ModelAccess::parameters(*model).size(); ++i) {
+      update_parameter(gscale, i);
+    }
+  } catch (...) {  // from a user's own rule, say: those before it have their update
+    end_params();
+    throw;
+  }
+  end_params();
+}
+
 void Trainer::update_parameter(real gscale, std::size_t idx) {
   const ParameterStorage& p = *ModelAccess::parameters(*model)[idx];
   if (!p.updated) {
@@ -294,6 +304,9 @@ void Trainer::update_parameter(real gscale, std::size_t idx) {
   };
   multiply(decays_in_rule() ? 1.0 : shrink());
   update_params(gscale, idx);
+  if (s.exposed || !decays_in_rule()) {  // else nothing touches values or gradient before the end
+    end_params();
+  }
   s.forget_gradient();
   multiply(decays_in_rule() ? 1.0 : keep_of(p));
 }

@@ -96,6 +96,7 @@ class Device {
   Runner runner{memory, managed};
   std::map<const void*, std::size_t>& pinned;
   cudaError_t& last;
+  Counts counts{};
 
  private:
   Device(int id, Host& host);

@@ -81,9 +81,16 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const Kernel& kernel) {
   kept->arguments.resize((kernel.bytes + sizeof(std::max_align_t) - 1) / sizeof(std::max_align_t));
   std::memcpy(kept->arguments.data(), kernel.arguments, kernel.bytes);
   kept->kernel.arguments = nullptr;  // the caller's, which are gone when the kernel runs
+  ++d.counts.launches;
   d.enqueue(d.stream(config.stream),
             {.run = [&d, kept] { d.runner.run(*kept); }, .is_kernel = true});
   return cudaSuccess;
+}
+
+Counts counts() {
+  Device& d = Device::get();
+  const Lock lock(d.mutex);
+  return d.counts;
 }
 
 void barrier() { runner->barrier(); }
@@ -258,7 +265,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (!to_device) {  // whoever reads the target without a wait finds NaN
     std::memset(target, cuda_on_host::kNotANumber, bytes);
   }
-  d.enqueue(stream, {.run = [=] { std::memmove(target, source, bytes); }});
+  if (!from_device) {
+    ++d.counts.copies_in;
+    d.counts.bytes_in += bytes;
+  }
+  d.counts.copies_out += to_device ? 0 : 1;
+  d.enqueue(stream, {.run = [=, kept = staged] { std::memmove(target, source, bytes); }});
   if (!to_device && !d.is_pinned(to)) {  // to pageable memory: the call returns when it is done
     d.drain(stream);
   }
@@ -314,6 +326,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   Device& d = *Device::get().stream(stream)->device;
   const Lock lock(d.mutex);
+  d.counts.waits += d.stream(stream)->queue.empty() ? 0 : 1;
   if (d.error() == cudaSuccess) {
     d.drain(d.stream(stream));
   }
@@ -366,6 +379,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   Device& d = Device::get();
   const Lock lock(d.mutex);
   const cuda_on_host::Event& e = *event_of(event);
+  d.counts.waits += e.mark != nullptr && !e.mark->is_done ? 1 : 0;
   while (e.mark != nullptr && !e.mark->is_done && e.device->error() == cudaSuccess) {
     d.run(e.stream, 1);
   }

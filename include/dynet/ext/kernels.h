@@ -198,7 +198,7 @@ class Kernels {
   /// *sum += the squares of n elements. `sum` lies in the device's memory, so that the host does
   /// not wait.
   virtual void add_squared_norm(const void* x, std::int64_t n, double* sum) const = 0;
-  /// The same for several runs. The default calls add_squared_norm().
+  /// *sum += the squares of all numbers of several runs. The default calls add_squared_norm().
   virtual void add_squared_norms(std::span<const NumberRun> all, double* sum) const;
 };
 

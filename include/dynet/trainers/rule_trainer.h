@@ -11,10 +11,12 @@
 // as C++20; hence `template <class W, ...>` instead of `auto`.
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <new>
 #include <type_traits>
+#include <vector>
 
 #include "dynet/trainers/trainer.h"
 
@@ -134,6 +136,7 @@ struct RuleTrainerBase : Trainer {
 
   void update_rule(real gscale, const std::vector<Tensor*>& values) override;
   void update_params(real gscale, std::size_t idx) override;
+  void end_params() override;
   void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) override;
   void update_lookup_params(real gscale, std::size_t idx) override;
   void begin_rows(real gscale, std::size_t idx) override;
@@ -152,10 +155,22 @@ struct RuleTrainerBase : Trainer {
   void open_rows(real gscale, std::size_t idx);
   void step_waiting_rows();
   void step_row(std::size_t row) const;
+  void find_row(std::size_t row, void** data) const;
+  void note(void* const* data, std::int64_t elements);
+  /// Runs the step over all that was noted, in one call.
+  void run_noted(const Device& device);
 
   // The last step, ready to run: it is the same for many parameters.
   alignas(16) unsigned char step_[512] = {};
   bool has_step_ = false;
+  /// Operands of the step that a device which the host does not see has yet to run: a start of a
+  /// loop costs there.
+  struct Noted {
+    void* data[2 + kMaxStates];
+    std::int64_t elements;
+  };
+  std::vector<Noted> noted_;
+  const Device* noted_on_ = nullptr;
   /// Between begin_rows and end_rows: where row 0 of a table and of its states lie, and the next
   /// rows. Rows from `waiting` to `next` were requested and have yet to be stepped; a request for
   /// another row than `next` is stepped at once. `step_` is the step of these rows.

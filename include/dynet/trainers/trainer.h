@@ -256,7 +256,10 @@ struct Trainer {
   virtual unsigned alloc_lookup_impl();
   /// Applies the rule to `values[0]` with the gradient `values[1]` and state after them.
   virtual void update_rule(real gscale, const std::vector<Tensor*>& values) = 0;
+  /// Updates one dense parameter. On a device that the host does not see, trainers of this library
+  /// may delay the update until end_params().
   virtual void update_params(real gscale, std::size_t idx) = 0;
+  virtual void end_params() {}
   /// Updates one row. Trainers of this library may delay the update until end_rows(). An override
   /// that calls the base must change the row before the call, or in its own end_rows().
   virtual void update_lookup_params(real gscale, std::size_t idx, std::size_t lidx) = 0;
@@ -326,6 +329,7 @@ struct Trainer {
   real clip(real scale);
   void follow_schedule();
   void update_scaled(real scale);
+  void update_parameters(real gscale);
   void update_parameter(real gscale, std::size_t idx);
   void prepare_table(std::size_t idx);
   void update_table(real gscale, std::size_t idx);

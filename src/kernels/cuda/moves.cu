@@ -1,25 +1,29 @@
-// Moves on CUDA. In most moves each place of the result is one number of the box, or the sum of
-// some axes of the box: a thread has a place and adds up its terms. In the others, terms of one
-// place stand anywhere (indices that shift the place, windows that overlap): a thread has all of a
-// result, and goes through the box in order.
+// Moves on CUDA, one launch for a call. In most moves each place of the result is one number of the
+// box, or the sum of some axes of the box: a thread has a place and adds up its terms. In the
+// others, the walks, terms of one place stand anywhere (indices that shift the place, windows that
+// overlap): the axes that keep places apart are divided over threads, and each thread goes through
+// the other axes in order.
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <numeric>
+#include <optional>
 
 #include "../operands.h"
 #include "kernels/device_loops.h"
+#include "kernels/device_operands.h"
 #include "kernels/device_scratch.h"
 #include "kernels/device_sum.h"
 #include "kernels/launch.h"
 #include "kernels/long_sums.h"
-#include "pieces.h"
 
 namespace dynet::kernels {
 namespace {
 
 constexpr int kMoveThreads = 128;
-constexpr int kWalkThreads = 32;
+constexpr std::int64_t kWalkThreads = 32;
+constexpr std::int64_t kFewWalks = 4096;  // more walks are as many threads as a device runs
 
 /// An axis of the box. `index` is its stride in the list of indices of an example.
 struct BoxAxis {
@@ -27,7 +31,7 @@ struct BoxAxis {
 };
 struct BoxAxes {
   BoxAxis axis[DYNET_MAX_TENSOR_DIM] = {};
-  int count = 0;
+  std::int64_t count = 0;
   std::int64_t elements = 1;
 
   /// Joins the axis to the last, if no stride jumps between them.
@@ -49,25 +53,28 @@ struct BoxAxes {
 struct Place {
   std::int64_t from = 0, to = 0, index = 0;
 };
-enum class Then : std::uint8_t { kStore, kAdd, kMax };
 
-/// A piece of a move, as a kernel's parameter.
-struct MovePiece {
-  BoxAxes kept;    ///< of which each element has a place of its own, or all
-  BoxAxes summed;  ///< of which all elements have one place
-  const float* x;
-  float* y;
-  const std::uint32_t* index;  ///< null: there are none
-  std::int64_t x_stride, y_stride, index_stride;
+/// A move, as a kernel's parameter.
+struct MoveCall {
+  BoxAxes kept;    ///< each element has a place of its own, or a thread of its own
+  BoxAxes summed;  ///< axes of which all elements have one place, or are walked through
+  DeviceOperand x, y, index;
+  std::int64_t from_offset, to_offset;
   std::int64_t from_index, to_index;
-  std::int64_t examples;
+  std::int64_t examples, y_size;
+  DeviceSegments segments;
   float scale;
-  Then then;
+  bool has_index, takes_largest;
+  bool steps;               ///< each example has a result
+  bool examples_are_terms;  ///< a thread takes all examples, in order
+  std::int64_t team;        ///< of a walk: threads that share its places
+  float* rest;              ///< of a walk with many terms: the rounding errors of y's sums
+  DeviceWords words;
 };
 
-/// Adds the place of element `number` of some axes; returns the number divided by their elements.
-__device__ std::int64_t add_place(const BoxAxes& axes, std::int64_t number, Place& place) {
-  for (int k = 0; k < axes.count; ++k) {
+/// Adds the place of element `number` of some axes.
+__device__ void add_place(const BoxAxes& axes, std::int64_t number, Place& place) {
+  for (std::int64_t k = 0; k < axes.count; ++k) {
     const BoxAxis& a = axes.axis[k];
     const std::int64_t i = number % a.extent;
     number /= a.extent;
@@ -75,88 +82,161 @@ __device__ std::int64_t add_place(const BoxAxes& axes, std::int64_t number, Plac
     place.to += i * a.to;
     place.index += i * a.index;
   }
-  return number;
-}
-/// With the shift by index.
-__device__ Place shifted(const MovePiece& p, std::int64_t e, Place place) {
-  if (p.index != nullptr) {
-    const std::int64_t i = p.index[e * p.index_stride + place.index];
-    place.from += i * p.from_index;
-    place.to += i * p.to_index;
-  }
-  return place;
-}
-__device__ float value_at(const MovePiece& p, std::int64_t e, const Place& place) {
-  return p.scale * p.x[e * p.x_stride + place.from];
 }
 
+/// An example of a move.
+class MoveExample {
+ public:
+  __device__ MoveExample(const MoveCall& p, std::int64_t e)
+      : p_(p), e_(example_at(p.segments, p.words, e)) {
+    const auto y = of<float>(p.y);
+    y_ = y.at;
+    adds_ = y.adds;
+    x_ = of<const float>(p.x).at;
+    index_ = p.has_index ? of<const std::uint32_t>(p.index).at : nullptr;
+    rest_ = p.rest == nullptr ? nullptr : p.rest + (p.steps ? e * p.y_size : 0);
+  }
+  /// With the shift by index.
+  [[nodiscard]] __device__ Place shifted(Place place) const {
+    if (index_ != nullptr) {
+      const std::int64_t i = index_[place.index];
+      place.from += i * p_.from_index;
+      place.to += i * p_.to_index;
+    }
+    place.from += p_.from_offset;
+    place.to += p_.to_offset;
+    return place;
+  }
+  [[nodiscard]] __device__ float value_at(const Place& place) const {
+    return p_.scale * x_[place.from];
+  }
+  [[nodiscard]] __device__ float& result_at(const Place& place) const { return y_[place.to]; }
+  [[nodiscard]] __device__ float& rest_at(const Place& place) const { return rest_[place.to]; }
+  [[nodiscard]] __device__ bool adds() const { return adds_; }
+
+ private:
+  template <class T>
+  [[nodiscard]] __device__ DevicePlace<T> of(const DeviceOperand& o) const {
+    return place_of<T>(o, p_.segments, p_.words, e_, 0);
+  }
+
+  const MoveCall& p_;
+  DeviceExample e_;
+  const float* x_;
+  float* y_;
+  bool adds_;
+  const std::uint32_t* index_;
+  float* rest_;
+};
+
+/// Terms of one place.
+struct Terms {
+  DeviceSum sum;
+  float largest = 0.0F;
+  std::int64_t count = 0;
+  __device__ void add(float v) {
+    largest = count == 0 ? v : larger_on_device(largest, v);
+    sum.add(v);
+    ++count;
+  }
+  __device__ void write(const MoveCall& p, const MoveExample& e, const Place& at) const {
+    const float all = count == 1 ? largest : sum.get();
+    float& y = e.result_at(at);
+    if (!p.takes_largest) {
+      y = e.adds() ? y + all : all;
+    } else if (count != 0) {
+      y = larger_on_device(y, largest);
+    }
+  }
+};
+
 /// A thread has a place.
-__global__ void run_places(MovePiece p) {
-  const bool steps = p.y_stride != 0;
-  const std::int64_t places = p.kept.elements * (steps ? p.examples : 1);
-  const std::int64_t terms = p.summed.elements * (steps ? 1 : p.examples);
+__global__ void run_places(const __grid_constant__ MoveCall p) {
+  const std::int64_t places = p.kept.elements * (p.examples_are_terms ? 1 : p.examples);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t t = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
        t < places; t += step) {
     Place first;
-    const std::int64_t of_place = add_place(p.kept, t, first);
-    float* y = nullptr;
-    DeviceSum sum;
-    float largest = 0.0F;
-    for (std::int64_t s = 0; s < terms; ++s) {
+    add_place(p.kept, t % p.kept.elements, first);
+    const std::int64_t begin = p.examples_are_terms ? 0 : t / p.kept.elements;
+    const std::int64_t end = p.examples_are_terms ? p.examples : begin + 1;
+    Terms terms;
+    for (std::int64_t e = begin; e < end; ++e) {
+      const MoveExample example(p, e);
       Place at = first;
-      const std::int64_t e = add_place(p.summed, s, at) + of_place;
-      at = shifted(p, e, at);
-      y = p.y + e * p.y_stride + at.to;
-      const float v = value_at(p, e, at);
-      largest = s == 0 ? v : larger_on_device(largest, v);
-      sum.add(v);
-    }
-    if (terms == 0) {
-      y = p.y + of_place * p.y_stride + first.to;
-    }
-    const float all = terms == 1 ? largest : sum.get();
-    if (p.then == Then::kStore) {
-      *y = all;
-    } else if (p.then == Then::kAdd) {
-      *y += all;
-    } else if (terms != 0) {
-      *y = larger_on_device(*y, largest);
+      for (std::int64_t s = 0; s < p.summed.elements; ++s) {
+        at = first;
+        add_place(p.summed, s, at);
+        at = example.shifted(at);
+        terms.add(example.value_at(at));
+      }
+      if (p.steps || e + 1 == end) {
+        if (p.summed.elements == 0) {
+          at.to += p.to_offset;
+        }
+        terms.write(p, example, at);
+        terms = Terms();
+      }
     }
   }
 }
 
 enum class Walk : std::uint8_t { kClear, kMove, kSettle };
 
-/// A thread has an example of the result, or all of a result that does not step. `rest` has the
-/// rounding errors of y's sums; null: there are few terms.
-__global__ void run_walk(MovePiece p, Walk walk, float* rest) {
-  const bool steps = p.y_stride != 0;
-  const std::int64_t threads = steps ? p.examples : 1;
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t t = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-       t < threads; t += step) {
-    const std::int64_t terms = p.kept.elements * (steps ? 1 : p.examples);
-    for (std::int64_t s = 0; s < terms; ++s) {
-      Place at;
-      const std::int64_t e = add_place(p.kept, s, at) + t;
-      at = shifted(p, e, at);
-      const std::int64_t place = e * p.y_stride + at.to;
-      float& y = p.y[place];
+/// Goes through the terms of examples `begin` to `end` of a walk, in order.
+__device__ void walk(const MoveCall& p, Walk walk, const Place& first, std::int64_t begin,
+                     std::int64_t end, std::int64_t member) {
+  for (std::int64_t e = begin; e < end; ++e) {
+    const MoveExample example(p, e);
+    for (std::int64_t s = 0; s < p.summed.elements; ++s) {
+      Place at = first;
+      add_place(p.summed, s, at);
+      at = example.shifted(at);
+      if (at.to % p.team != member) {
+        continue;
+      }
+      float& y = example.result_at(at);
       if (walk == Walk::kClear) {
-        y = 0.0F;
+        y = example.adds() ? y : 0.0F;
+        if (p.rest != nullptr) {
+          example.rest_at(at) = 0.0F;
+        }
       } else if (walk == Walk::kSettle) {
-        y += rest[place];
-        rest[place] = 0.0F;
-      } else if (p.then == Then::kMax) {
-        y = larger_on_device(y, value_at(p, e, at));
-      } else if (rest == nullptr) {
-        y += value_at(p, e, at);
+        y += example.rest_at(at);
+        example.rest_at(at) = 0.0F;
+      } else if (p.takes_largest) {
+        y = larger_on_device(y, example.value_at(at));
       } else {
-        const float v = value_at(p, e, at);
+        const float v = example.value_at(at);
         const float sum = y + v;
-        rest[place] += std::isfinite(sum) ? error_of_sum(y, v, sum) : 0.0F;
+        if (p.rest != nullptr && std::isfinite(sum)) {
+          example.rest_at(at) += error_of_sum(y, v, sum);
+        }
         y = sum;
+      }
+    }
+  }
+}
+
+/// A team has the places of some elements of the box, and each of its threads every so manieth of
+/// these places. All threads read all terms.
+__global__ void run_walk(const __grid_constant__ MoveCall p) {
+  const std::int64_t walks = p.kept.elements * (p.examples_are_terms ? 1 : p.examples);
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x / p.team;
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t member = thread % p.team;
+  for (std::int64_t t = thread / p.team; t < walks; t += step) {
+    Place first;
+    add_place(p.kept, t % p.kept.elements, first);
+    const std::int64_t begin = p.examples_are_terms ? 0 : t / p.kept.elements;
+    const std::int64_t end = p.examples_are_terms ? p.examples : begin + 1;
+    // Terms of all examples may meet in a result that does not step.
+    const std::int64_t at_once = p.steps ? 1 : end - begin;
+    for (std::int64_t e = begin; e < end; e += at_once) {
+      walk(p, Walk::kClear, first, e, e + at_once, member);
+      walk(p, Walk::kMove, first, e, e + at_once, member);
+      if (p.rest != nullptr) {
+        walk(p, Walk::kSettle, first, e, e + at_once, member);
       }
     }
   }
@@ -175,128 +255,207 @@ bool have_own_places(BoxAxes axes) {
   });
 }
 
-/// One call of move: the parameters that all its pieces share.
-class DeviceMove {
+/// Divides the axes of a walk: elements that differ in a kept axis have different places, whatever
+/// the others are. Of the axes in the order of their strides, a row of neighbours is walked; all
+/// axes before the row reach less far than the smallest step within it, and each axis behind it
+/// goes beyond the reach of all before. Axes of stride 0 are walked.
+class WalkAxes {
  public:
-  DeviceMove(const ext::Move& m, const Operand& x, const Operand& y, Write write, void* stream)
-      : x_(x), y_(y), index_(m.index), write_(write), stream_(stream) {
-    n_ = common_examples(x, y);
-    steps_ = y.examples != 1 || n_ == 1;
-    has_index_ = !m.index.absent();
-    const bool shifts = has_index_ && m.to_index_stride != 0;
-    BoxAxes all;
-    add_axes(m, shifts, all);
-    // One shift of a whole example keeps places apart, if examples have results of their own.
-    const bool is_free = !shifts || (m.index_axis == ext::Move::kPerExample && steps_);
-    walks_ = !is_free || !have_own_places(p_.kept);
-    if (walks_) {
-      p_.kept = all;
-      p_.summed = BoxAxes();
-    }
-    from_offset_ = m.from_offset;
-    to_offset_ = m.to_offset;
-    p_.from_index = has_index_ ? m.from_index_stride : 0;
-    p_.to_index = has_index_ ? m.to_index_stride : 0;
-    p_.scale = static_cast<float>(m.scale);
-  }
-
-  void run() {
-    if (!walks_) {
-      each_piece([&](const MovePiece& p) {
-        const std::int64_t places = p.kept.elements * (steps_ ? p.examples : 1);
-        if (places != 0) {
-          launch("move", run_places, blocks_for(places, kMoveThreads),
-                 threads_for(places, kMoveThreads), stream_, p);
-        }
-      });
-      return;
-    }
-    // Terms of all pieces may meet, so that all places are cleared before the first is added to.
-    const bool clears_all = !steps_ && Cursor(y_, n_).stores(write_);
-    each_piece([&](const MovePiece& p) {
-      if (clears_all || p.then == Then::kStore) {
-        start_walk(p, Walk::kClear, nullptr);
+  /// `is_walked`: axes whose places depend on an index.
+  WalkAxes(const BoxAxes& all, const bool* is_walked, std::int64_t index_stride,
+           std::int64_t index_extent)
+      : all_(all) {
+    for (int k = 0; k < all.count; ++k) {
+      if (all.axis[k].to != 0) {
+        strides_[count_++] = {std::llabs(all.axis[k].to), all.axis[k].extent, k, is_walked[k]};
       }
-    });
-    const bool is_long = write_ != Write::kMax && p_.kept.elements * (steps_ ? 1 : n_) > kMostTerms;
-    if (!is_long) {
-      each_piece([&](const MovePiece& p) { start_walk(p, Walk::kMove, nullptr); });
-      return;
     }
-    each_piece_with_rests();
+    if (index_stride != 0) {
+      strides_[count_++] = {std::llabs(index_stride), index_extent, kIndex, true};
+    }
+    std::sort(strides_, strides_ + count_,
+              [](const Stride& a, const Stride& b) { return a.to < b.to; });
+  }
+  void divide(BoxAxes& kept, BoxAxes& walked) const {
+    for (int length = 0; length <= count_; ++length) {
+      for (int begin = 0; begin + length <= count_; ++begin) {
+        if (!is_right(begin, begin + length)) {
+          continue;
+        }
+        for (int k = 0; k < all_.count; ++k) {
+          const bool is_kept = std::any_of(strides_, strides_ + count_, [&](const Stride& s) {
+            const auto at = &s - strides_;
+            return s.axis == k && (at < begin || at >= begin + length);
+          });
+          (is_kept ? kept : walked).add(all_.axis[k]);
+        }
+        return;
+      }
+    }
   }
 
  private:
-  void add_axes(const ext::Move& m, bool shifts, BoxAxes& all) {
-    std::int64_t number = 1;
-    for (unsigned k = 0; k < m.box.nd; ++k) {
-      const bool by_element = m.index_axis == ext::Move::kPerElement;
-      const bool is_index = has_index_ && (by_element || m.index_axis == k);
-      const BoxAxis a{m.box.d[k], m.from_stride[k], m.to_stride[k],
-                      is_index ? (by_element ? number : 1) : 0};
-      number *= m.box.d[k];
-      all.add(a);
-      (a.to == 0 && !(is_index && shifts) ? p_.summed : p_.kept).add(a);
+  static constexpr int kIndex = -1;
+  struct Stride {
+    std::int64_t to, extent;
+    int axis;  ///< or kIndex
+    bool is_walked;
+  };
+  [[nodiscard]] bool is_right(int begin, int end) const {
+    std::int64_t reach = 0;
+    for (int k = 0; k < count_; ++k) {
+      const Stride& s = strides_[k];
+      std::int64_t step = s.to;
+      if (k == begin) {
+        for (int i = begin; i < end; ++i) {
+          step = std::gcd(step, strides_[i].to);
+        }
+      }
+      const bool is_in = k >= begin && k < end;
+      if ((!is_in || k == begin) && step <= reach) {
+        return false;
+      }
+      if (!is_in && s.is_walked) {
+        return false;
+      }
+      reach += s.to * (s.extent - 1);
     }
-  }
-  template <class F>
-  void each_piece(F f) {
-    Cursor x(x_, n_);
-    Cursor y(y_, n_);
-    Cursor index(has_index_ ? index_ : x_, n_);
-    for_each_piece(
-        n_,
-        [&](std::int64_t m) {
-          MovePiece p = p_;
-          p.examples = m;
-          p.x = x.at<const float>() + from_offset_;
-          p.y = y.at<float>() + to_offset_;
-          p.index = has_index_ ? index.at<const std::uint32_t>() : nullptr;
-          p.x_stride = x.stride();
-          p.y_stride = steps_ ? y.stride() : 0;
-          p.index_stride = index.stride();
-          p.then = write_ == Write::kMax ? Then::kMax
-                   : y.stores(write_)    ? Then::kStore
-                                         : Then::kAdd;
-          f(p);
-        },
-        x, y, index);
-  }
-  void start_walk(const MovePiece& p, Walk walk, float* rest) {
-    const std::int64_t threads = steps_ ? p.examples : 1;
-    if (p.kept.elements != 0) {
-      launch("move", run_walk, blocks_for(threads, kWalkThreads), kWalkThreads, stream_, p, walk,
-             rest);
-    }
-  }
-  /// `rest` stands beside the result: number k has the errors of y[k] of the piece.
-  void each_piece_with_rests() {
-    const std::int64_t size = elements_of(y_.dim);
-    if (!steps_) {
-      const DeviceScratch rest(size * 4, stream_);
-      start_fill(rest.data(), 0.0, size, stream_);
-      each_piece(
-          [&](const MovePiece& p) { start_walk(p, Walk::kMove, rest.numbers() + to_offset_); });
-      each_piece(
-          [&](const MovePiece& p) { start_walk(p, Walk::kSettle, rest.numbers() + to_offset_); });
-      return;
-    }
-    each_piece([&](const MovePiece& p) {
-      const DeviceScratch rest(p.examples * size * 4, stream_);
-      start_fill(rest.data(), 0.0, p.examples * size, stream_);
-      start_walk(p, Walk::kMove, rest.numbers() + to_offset_);
-      start_walk(p, Walk::kSettle, rest.numbers() + to_offset_);
-    });
+    return true;
   }
 
+  const BoxAxes& all_;
+  Stride strides_[DYNET_MAX_TENSOR_DIM + 1] = {};
+  int count_ = 0;
+};
+
+/// One call of move.
+class DeviceMove {
+ public:
+  DeviceMove(const ext::Move& m, const Operand& x, const Operand& y, Write write, void* stream)
+      : m_(m), x_(x), y_(y), write_(write), stream_(stream), table_(common_examples(x, y)) {
+    p_.examples = table_.examples();
+    p_.steps = y.examples != 1 || p_.examples == 1;
+    p_.has_index = !m.index.absent();
+    p_.from_offset = m.from_offset;
+    p_.to_offset = m.to_offset;
+    p_.from_index = p_.has_index ? m.from_index_stride : 0;
+    p_.to_index = p_.has_index ? m.to_index_stride : 0;
+    p_.scale = static_cast<float>(m.scale);
+    p_.takes_largest = write == Write::kMax;
+    p_.y_size = elements_of(y.dim);
+    add_axes();
+  }
+
+  void run() {
+    const std::size_t x = table_.read(x_);
+    const std::size_t y = table_.write(y_, write_);
+    const std::size_t index = p_.has_index ? table_.read(m_.index) : x;
+    table_.cut();
+    const Meeting meeting = p_.examples > 1 ? table_.meeting(false) : Meeting::kNowhere;
+    if (meeting == Meeting::kAnywhere) {
+      run_one_by_one();
+      return;
+    }
+    p_.x = table_.operand(x);
+    p_.y = table_.operand(y);
+    p_.index = table_.operand(index);
+    p_.segments = table_.segments();
+    p_.examples_are_terms = !p_.steps || meeting == Meeting::kInOrder;
+    p_.team = 1;
+    const std::int64_t units = p_.kept.elements * (p_.examples_are_terms ? 1 : p_.examples);
+    if (units == 0) {
+      return;
+    }
+    const WordsOnDevice words(table_.words(), stream_);
+    p_.words = words.get();
+    walks_ ? start_walk(units)
+           : launch("move", run_places, blocks_for(units, kMoveThreads),
+                    threads_for(units, kMoveThreads), stream_, p_);
+  }
+
+ private:
+  /// Divides the axes of the box.
+  void add_axes() {
+    const bool shifts = p_.to_index != 0;
+    const bool by_element = m_.index_axis == ext::Move::kPerElement;
+    BoxAxes all;
+    BoxAxes kept;
+    BoxAxes summed;
+    bool is_walked[DYNET_MAX_TENSOR_DIM] = {};
+    std::int64_t number = 1;
+    for (unsigned k = 0; k < m_.box.nd; ++k) {
+      const bool is_index = p_.has_index && (by_element || m_.index_axis == k);
+      const BoxAxis a{m_.box.d[k], m_.from_stride[k], m_.to_stride[k],
+                      is_index ? (by_element ? number : 1) : 0};
+      number *= m_.box.d[k];
+      all.elements *= a.extent;
+      if (a.extent != 1) {
+        is_walked[all.count] = is_index && shifts;
+        all.axis[all.count++] = a;
+      }
+      (a.to == 0 && !(is_index && shifts) ? summed : kept).add(a);
+    }
+    // One shift of a whole example keeps places apart, if examples have results of their own.
+    const bool is_free = !shifts || (m_.index_axis == ext::Move::kPerExample && p_.steps);
+    walks_ = all.elements != 0 && (!is_free || !have_own_places(kept));
+    if (!walks_) {
+      p_.kept = kept;
+      p_.summed = summed;
+      return;
+    }
+    WalkAxes(all, is_walked, p_.to_index, index_extent()).divide(p_.kept, p_.summed);
+  }
+  /// An index counts along a dimension of the result.
+  [[nodiscard]] std::int64_t index_extent() const {
+    std::int64_t stride = 1;
+    for (unsigned k = 0; k < y_.dim.nd; ++k) {
+      if (stride == std::llabs(p_.to_index) && y_.dim.d[k] != 1) {
+        return y_.dim.d[k];
+      }
+      stride *= y_.dim.d[k];
+    }
+    return p_.y_size;
+  }
+  void start_walk(std::int64_t walks) {
+    const std::int64_t terms = p_.summed.elements * (p_.steps ? 1 : p_.examples);
+    std::optional<DeviceScratch> rest;
+    if (!p_.takes_largest && terms > kMostTerms) {
+      rest.emplace(p_.y_size * (p_.steps ? p_.examples : 1) * std::int64_t{sizeof(float)}, stream_);
+      p_.rest = rest->numbers();
+    }
+    p_.team = terms >= kWalkThreads && walks < kFewWalks ? kWalkThreads : 1;
+    launch("move", run_walk, blocks_for(walks * p_.team, kMoveThreads),
+           threads_for(walks * p_.team, kMoveThreads), stream_, p_);
+  }
+  /// Examples whose memory overlaps: a launch for each.
+  void run_one_by_one() {
+    const auto one = [](const Operand& o, std::int64_t e, Block& block) {
+      block = {o.example<float>(e), 1, true};
+      return Operand{o.dim, 1, &block, 1};
+    };
+    Cursor cursor(y_, p_.examples);
+    for (std::int64_t e = 0; e < p_.examples; ++e) {
+      Block blocks[3];
+      ext::Move move = m_;
+      if (p_.has_index) {
+        move.index = one(m_.index, e, blocks[2]);
+      }
+      const Write write = write_ == Write::kMax   ? Write::kMax
+                          : cursor.stores(write_) ? Write::kStore
+                                                  : Write::kAdd;
+      start_move(move, one(x_, e, blocks[0]), one(y_, e, blocks[1]), write, stream_);
+      cursor.advance(1, p_.examples - e - 1);
+    }
+  }
+
+  const ext::Move& m_;
   const Operand& x_;
   const Operand& y_;
-  const Operand& index_;
   Write write_;
   void* stream_;
-  std::int64_t n_ = 0, from_offset_ = 0, to_offset_ = 0;
-  bool steps_ = false, has_index_ = false, walks_ = false;
-  MovePiece p_{};
+  OperandTable table_;
+  bool walks_ = false;
+  MoveCall p_{};
 };
 
 }  // namespace

@@ -1,9 +1,12 @@
 // One forward and one backward kernel for each rule of AllOps.
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "dynet/ops/all.h"
 
@@ -15,13 +18,8 @@
 namespace dynet::ops {
 namespace {
 
-constexpr int kThreads = 256;
-
-/// Streams by value, as a kernel's parameters.
-template <std::size_t kN>
-struct Streams {
-  ext::Stream s[kN];
-};
+constexpr unsigned kThreads = kMostOfTeam;
+constexpr int kWarp = 32;
 
 /// The directions of a rule, called with symbols.
 template <class Op>
@@ -48,79 +46,128 @@ using Results = decltype(Direction::expressions(std::declval<const Op&>(),
 /// The attributes and literals of a rule, by value.
 template <class Results>
 struct Numbers {
-  float of[kernels::kNumbersIn<Results> + 1];
+  float of[(kernels::kNumbersIn<Results> + 2) / 2 * 2];  // no padding behind it
 };
 
-__device__ float read(const ext::Stream& s, std::int64_t i) {
-  return static_cast<const float*>(s.data)[s.mode == ext::Stream::kRepeat ? 0 : i];
-}
-/// Numbers of a sum stay with the thread until the end.
-__device__ void write(const ext::Stream& s, std::int64_t i, float value, kernels::DeviceSum& sum) {
-  auto* y = static_cast<float*>(s.data);
-  if (s.mode == ext::Stream::kSum) {
-    sum.add(value);
-  } else if (s.mode == ext::Stream::kStore) {
-    y[i] = value;
-  } else if (s.mode == ext::Stream::kAdd) {
-    y[i] += value;
+/// A call by value, as a kernel's parameter.
+template <class Direction, class Op>
+struct RuleParameters {
+  Numbers<Results<Direction, Op>> numbers;
+  RuleBox box;
+  DeviceStream in[Direction::kIn], out[Direction::kOut];
+  kernels::DeviceWords words;
+};
+
+/// Where an element of the box lies.
+struct Element {
+  std::int64_t at[kMostRuleAxes];
+  kernels::DeviceExample example;
+};
+__device__ void find_axes(const RuleBox& box, int first, int end, std::int64_t number,
+                          Element& element) {
+  for (int k = first; k < end; ++k) {
+    element.at[k] = number % box.extent[k];
+    number /= box.extent[k];
   }
 }
-/// There is one block if there is a sum.
-__device__ void finish(const ext::Stream& s, const kernels::DeviceSum& sum) {
-  if (s.mode == ext::Stream::kSum) {
-    const float all = kernels::sum_of_block<kThreads>(sum.get());
-    if (threadIdx.x == 0) {
-      *static_cast<float*>(s.data) += all;
+template <class T, class P>
+__device__ kernels::DevicePlace<T> place(const P& p, const DeviceStream& s, const Element& e) {
+  std::int64_t numbers = 0;
+  for (int k = 0; k < p.box.axes; ++k) {
+    numbers += e.at[k] * s.stride[k];
+  }
+  return kernels::place_of<T>(s.operand, p.box.segments, p.words, e.example,
+                              s.offset + numbers * std::int64_t{sizeof(float)});
+}
+__device__ void put(const kernels::DevicePlace<float>& to, float value) {
+  *to.at = to.adds ? *to.at + value : value;
+}
+
+/// All results of an element are computed before the first is written. Sums stay with the thread.
+template <class P, class... E, std::size_t... kI, std::size_t... kJ>
+__device__ void run_element(const P& p, const Numbers<std::tuple<E...>>& numbers, const Element& e,
+                            kernels::DeviceSum* sums, std::index_sequence<kI...> /*inputs*/,
+                            std::index_sequence<kJ...> /*results*/) {
+  const float x[] = {*place<const float>(p, p.in[kI], e).at...};
+  const float results[] = {
+      kernels::Evaluate<E, kernels::numbers_before<E...>(kJ)>::of(numbers.of, x)...};
+  const auto write = [&](const DeviceStream& s, float value, kernels::DeviceSum& sum) {
+    if (s.is_summed != 0) {
+      sum.add(value);
+    } else if (s.is_wanted != 0) {
+      put(place<float>(p, s, e), value);
+    }
+  };
+  (write(p.out[kJ], results[kJ], sums[kJ]), ...);
+}
+
+/// The sum of a team, for its first thread.
+__device__ float sum_of_team(float sum, unsigned team) {
+  if (team == 1) {
+    return sum;
+  }
+  if (team == kThreads) {
+    return kernels::sum_of_block<kThreads>(sum);
+  }
+  for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
+    sum += __shfl_xor_sync(0xffffffffU, sum, lanes);
+  }
+  return sum;
+}
+
+/// A team of threads has a place, and goes through its terms.
+template <class Direction, class Op>
+__global__ void run_rule(const __grid_constant__ RuleParameters<Direction, Op> p) {
+  const RuleBox& box = p.box;
+  const std::int64_t places = box.places * (box.examples_are_terms != 0 ? 1 : box.examples);
+  const std::int64_t terms = box.terms * (box.examples_are_terms != 0 ? box.examples : 1);
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x / box.team;
+  for (std::int64_t t = thread / box.team; t < places; t += step) {
+    kernels::DeviceSum sums[Direction::kOut];
+    Element e;
+    find_axes(box, 0, box.place_axes, t % box.places, e);
+    e.example = kernels::example_at(box.segments, p.words, t / box.places);
+    for (std::int64_t s = thread % box.team; s < terms; s += box.team) {
+      find_axes(box, box.place_axes, box.axes, s % box.terms, e);
+      if (box.examples_are_terms != 0) {
+        e.example = kernels::example_at(box.segments, p.words, s / box.terms);
+      }
+      run_element(p, p.numbers, e, sums, std::make_index_sequence<Direction::kIn>{},
+                  std::make_index_sequence<Direction::kOut>{});
+    }
+    for (int k = box.place_axes; k < box.axes; ++k) {
+      e.at[k] = 0;
+    }
+    for (std::size_t j = 0; j < Direction::kOut; ++j) {
+      if (p.out[j].is_summed != 0) {
+        const float all = sum_of_team(sums[j].get(), box.team);
+        if (thread % box.team == 0) {
+          put(place<float>(p, p.out[j], e), all);
+        }
+      }
     }
   }
 }
 
-/// All results of an element are computed before the first is written.
-template <std::size_t kIn, class... E, std::size_t... kI, std::size_t... kJ>
-__device__ void run_element(const Numbers<std::tuple<E...>>& numbers, const Streams<kIn>& in,
-                            const Streams<sizeof...(E)>& out, std::int64_t i,
-                            kernels::DeviceSum* sums, std::index_sequence<kI...> /*inputs*/,
-                            std::index_sequence<kJ...> /*results*/) {
-  const float x[] = {read(in.s[kI], i)...};
-  const float results[] = {
-      kernels::Evaluate<E, kernels::numbers_before<E...>(kJ)>::of(numbers.of, x)...};
-  (write(out.s[kJ], i, results[kJ], sums[kJ]), ...);
-}
-
 template <class Direction, class Op>
-__global__ void run_rule(Numbers<Results<Direction, Op>> numbers, Streams<Direction::kIn> in,
-                         Streams<Direction::kOut> out, std::int64_t n) {
-  kernels::DeviceSum sums[Direction::kOut];
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
-       i += step) {
-    run_element(numbers, in, out, i, sums, std::make_index_sequence<Direction::kIn>{},
-                std::make_index_sequence<Direction::kOut>{});
-  }
-  for (std::size_t j = 0; j < Direction::kOut; ++j) {
-    finish(out.s[j], sums[j]);
-  }
-}
-
-template <class Direction, class Op>
-void start(const void* op, const ext::Stream* in, const ext::Stream* out, std::int64_t n,
-           void* cuda_stream) {
-  if (n == 0) {
-    return;
-  }
-  Numbers<Results<Direction, Op>> numbers{};
-  float* to = numbers.of;
+void start(const void* op, const DeviceRuleCall& call, void* cuda_stream) {
+  RuleParameters<Direction, Op> p{};
+  float* to = p.numbers.of;
   kernels::write_numbers(
       Direction::expressions(ext::rule_at<Op>(op), std::make_index_sequence<Direction::kIn>()), to);
-  Streams<Direction::kIn> read_from{};
-  Streams<Direction::kOut> write_to{};
-  std::copy_n(in, Direction::kIn, read_from.s);
-  std::copy_n(out, Direction::kOut, write_to.s);
-  const bool sums = std::any_of(out, out + Direction::kOut,
-                                [](const ext::Stream& s) { return s.mode == ext::Stream::kSum; });
-  kernels::launch("a rule's kernel", run_rule<Direction, Op>,
-                  sums ? 1 : kernels::blocks_for(n, kThreads), kernels::threads_for(n, kThreads),
-                  cuda_stream, numbers, read_from, write_to, n);
+  p.box = call.box;
+  std::copy_n(call.in, Direction::kIn, p.in);
+  std::copy_n(call.out, Direction::kOut, p.out);
+  p.words = *call.words;
+  const RuleBox& box = p.box;
+  const std::int64_t threads =
+      box.places * (box.examples_are_terms != 0 ? 1 : box.examples) * std::int64_t{box.team};
+  if (threads != 0) {
+    kernels::launch(
+        "a rule's kernel", run_rule<Direction, Op>, kernels::blocks_for(threads, kThreads),
+        box.team == kThreads ? kThreads : kernels::threads_for(threads, kThreads), cuda_stream, p);
+  }
 }
 
 template <class Op>
@@ -148,6 +195,40 @@ const Found& all_loops() {
 }
 
 }  // namespace
+
+void start_run(DeviceLoop loop, const void* op, const ext::Stream* in, std::size_t in_count,
+               const ext::Stream* out, std::size_t out_count, std::int64_t n, void* cuda_stream) {
+  using ext::Stream;
+  if (n == 0) {
+    return;
+  }
+  std::vector<DeviceStream> streams;
+  bool sums = false;
+  const auto add = [&](const Stream& s) {
+    const bool is_one = s.mode == Stream::kRepeat || s.mode == Stream::kSum;
+    sums = sums || s.mode == Stream::kSum;
+    DeviceStream& to = streams.emplace_back();
+    to.operand = {reinterpret_cast<std::uint64_t>(s.data), 0, -1,
+                  s.mode == Stream::kAdd || s.mode == Stream::kSum ? 1U : 0U};
+    to.stride[0] = is_one ? 0 : 1;
+    to.is_wanted = s.mode != Stream::kSkip ? 1 : 0;
+    to.is_summed = s.mode == Stream::kSum ? 1 : 0;
+  };
+  std::for_each(in, in + in_count, add);
+  std::for_each(out, out + out_count, add);
+  DeviceRuleCall call{streams.data(), streams.data() + in_count, {}, nullptr};
+  call.box.extent[0] = n;
+  call.box.axes = 1;
+  call.box.place_axes = sums ? 0 : 1;
+  call.box.places = sums ? 1 : n;
+  call.box.terms = sums ? n : 1;
+  call.box.examples = 1;
+  call.box.team = sums ? kMostOfTeam : 1;
+  call.box.segments = {1, 1};
+  const kernels::WordsOnDevice none({}, cuda_stream);
+  call.words = &none.get();
+  loop(op, call, cuda_stream);
+}
 
 const DeviceLoops* device_loops(const ext::RuleInfo* rule) {
   const auto found = rule == nullptr ? all_loops().end() : all_loops().find(rule->loops);

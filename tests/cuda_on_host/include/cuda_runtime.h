@@ -24,6 +24,7 @@
 #define __host__
 #define __device__
 #define __global__
+#define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 // One thread of the system runs a block. The thread-local variables of the library with the kernels
@@ -140,6 +141,12 @@ struct Kernel {
   bool is_padding_clear;  ///< an address in the bytes is an address that the caller gave
 };
 cudaError_t launch(const cudaLaunchConfig_t& config, const Kernel& kernel);
+
+/// The process's calls until now. A wait is one in which work was left to do.
+struct Counts {
+  std::uint64_t launches, copies_in, bytes_in, copies_out, waits;
+};
+Counts counts();
 
 /// Parameters in one piece of memory, as a kernel gets them. Bytes between and within them are 0.
 template <class... P>

@@ -17,6 +17,7 @@
 #include "execute/long_rows.h"
 #include "execute/path.h"
 #include "execute/products.h"
+#include "execute/row_lists.h"
 #include "execute/values.h"
 #include "execute/views.h"
 
@@ -97,7 +98,9 @@ class Backward {
   void deliver();
   void deliver_parameter(NodeId n);
   void deliver_lookup(NodeId n);
-  void prepare_long_rows();
+  void prepare_rows();
+  template <class F>
+  void for_each_lookup(F f) const;
   [[nodiscard]] std::span<const unsigned> rows_of(NodeId lookup) const;
 
   const Context& context_;
@@ -110,7 +113,8 @@ class Backward {
   Gradients gradients_{context_, values_, history_};
   Products products_;
   GradientOperands operands_{gradients_, products_, tools_.arena};
-  LongRows long_rows_{gradients_};
+  LongRows long_rows_{gradients_};  ///< on devices that the host sees
+  RowLists row_lists_{gradients_};  ///< on other devices
   DeviceCopies copies_{context_, values_, gradients_, tools_.memory};
   Path path_{context_, values_, history_};
   Request request_;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "params/state.h"
 #include "params/use_count.h"
@@ -40,6 +41,13 @@ namespace dynet::params {
 /// nothing in the storage.
 void read(const ParameterStorageBase& storage, void* to);
 void read_row(const LookupParameterStorage& table, unsigned index, void* to);
+/// The same for several rows, in one call if the device can. `room` is for as many additions.
+struct RowRead {
+  unsigned row;
+  void* to;
+};
+void read_rows(const LookupParameterStorage& table, std::span<const RowRead> all,
+               std::vector<ext::Addition>& room);
 /// Effective value / stored value.
 [[nodiscard]] inline double decay_factor(const ParameterStorageBase& s) {
   return s.state().decay_factor();
@@ -60,18 +68,27 @@ class GradientLock {
   std::lock_guard<util::ForkMutex> lock_;
 };
 
+/// A gradient of one row.
+struct RowGradient {
+  unsigned row;
+  const void* gradient;
+};
 /// Holds the lock of a table while gradients of rows are added.
 class LookupGradientLock {
  public:
   explicit LookupGradientLock(LookupParameterStorage& storage);
   /// Row `index` += gradient; IndexError when there is no such row.
   void add_row(unsigned index, const void* gradient);
+  /// Adds to several rows in one call; gradients of one row stand side by side. IndexError when
+  /// there is no such row; nothing has changed then. `room` is for as many additions.
+  void add_list(std::span<const RowGradient> all, std::vector<ext::Addition>& room);
   /// Adds to several rows, all of them there and no two equal: += scale * gradient, with
   /// the gradients one after the other. `room` is for as many bytes. Two threads may share them.
   void add_rows(std::span<const unsigned> rows, const std::byte* gradients, double scale,
                 unsigned char* room);
 
  private:
+  void check_row(unsigned index) const;
   [[nodiscard]] bool begin_row(unsigned index);
 
   detail::StorageState& state_;

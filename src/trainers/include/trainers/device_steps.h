@@ -10,11 +10,12 @@
 
 namespace dynet::trainers {
 
-/// Starts the kernel of a step on a CUDA stream (`cudaStream_t`) and returns at once. The streams
+/// Starts the kernel of a step over several runs, which share no written memory, on a CUDA stream
+/// (`cudaStream_t`) and returns at once. The streams
 /// of numbers are kRun and kStore, in float, with addresses of the device; results may overwrite
 /// operands. Throws cuda_exception if the start fails.
-using DeviceStep = void (*)(const void* prepared, const ext::Stream* in, const ext::Stream* out,
-                            std::int64_t n, void* cuda_stream);
+using DeviceStep = void (*)(const void* prepared, std::span<const ext::RuleRun> runs,
+                            void* cuda_stream);
 
 /// The kernel of a rule of AllUpdates, catch-up rules included; null for any other.
 [[nodiscard]] DeviceStep device_step(const ext::RuleInfo* rule);
