@@ -140,6 +140,18 @@ TEST(Serve, ARequestThatIsLateEnds) {
             "Answer: get() a second time; the result was given before");
 }
 
+TEST(Serve, AWaitingRequestIsLateWhileOthersRun) {
+  Model model;
+  ServeOptions options;
+  options.max_running = 1;
+  RequestServer<Reader> server(model.reader, options);
+  auto running =
+      server.submit([](ComputationGraph& cg, Reader& /*reader*/) { return ask_for_ever(cg); });
+  auto late = server.submit(reading_of(1), milliseconds(5));
+  EXPECT_THROW(late.get(), errors::TimeoutError);
+  running.cancel();
+}
+
 TEST(Serve, ARequestWithTooManyNodesEnds) {
   Model model;
   ServeOptions options;

@@ -251,8 +251,9 @@ class Engine:
                     return
                 request = self.queue.popleft()
                 model, self.newest = self.model, self.model_number
-            if request.future.cancelled():
-                self.end(request, None)
+            late = self.reason_to_end(request, time.monotonic())
+            if late is not None or request.future.cancelled():
+                self.end(request, late)
                 continue
             is_used = not graph.requests and len(graph.graph) * 8 >= self.options.max_nodes
             if graph.model_number != self.newest or is_used:

@@ -213,12 +213,22 @@ def test_a_late_request_ends():
         assert isinstance(raised.value, TimeoutError)
         assert str(raised.value) == "serve: the request has not ended in its time of 0.02 s"
         gate = Gate(server)
-        late = server.submit(read, 1, timeout=0.001)
+        has_run = []
+        late = server.submit(lambda model: has_run.append(1), timeout=0.001)
         time.sleep(0.01)
         gate.open.set()
         with pytest.raises(dy.RequestTimeout):
             late.result(60)
+        assert has_run == []
         assert server.counts().timed_out >= 2
+
+
+def test_a_waiting_request_is_late_while_others_run():
+    with dy.serve(Model(), max_running=1) as server:
+        running = server.submit(endless)
+        with pytest.raises(dy.RequestTimeout):
+            server.submit(read, 1, timeout=0.01).result(60)
+        running.cancel()
 
 
 def test_a_request_with_too_many_nodes_ends():
@@ -321,19 +331,22 @@ def test_requests_end_with_the_model_with_which_they_began():
 
 
 def test_memory_is_flat():
-    def stay(model):
-        for _ in range(50):
+    is_over = threading.Event()
+
+    def stay(model):  # there is never a moment without a request
+        for i in range(50):
+            if i == 25 and not is_over.is_set():
+                server.submit(stay)
             yield dy.scalarInput(1.0)
 
     with dy.serve(Model(), max_nodes=1000, max_running=16) as server:
-        staying = server.submit(stay)
+        server.submit(stay)
         for _ in range(100):
             futures = [server.submit(read, i, 3) for i in range(100)]
             for future in futures:
                 future.result(60)
-            if staying.done():  # there is never a moment without a request
-                staying = server.submit(stay)
         counts = server.counts()
+        is_over.set()
     assert counts.finished + counts.running >= 10_000
     assert counts.graphs > 20
     assert counts.most_nodes < 2 * (1000 + 16 * 60)
