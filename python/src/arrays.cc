@@ -516,6 +516,36 @@ nb::object dlpack_copy(const SharedValue& value, Order order) {
   });
 }
 
+nb::object dlpack_copy_on_gpu(const SharedValue& value, Order order, bool waits) {
+  struct Copy {
+    ~Copy() { memory->free(data, bytes); }
+    ext::Memory* memory;
+    std::size_t bytes;
+    void* data;
+  };
+  const Tensor& t = value.tensor;
+  ext::Memory& memory = *t.device->memory;
+  const std::size_t bytes = static_cast<std::size_t>(t.d.elements()) * sizeof(float);
+  auto copy =
+      std::unique_ptr<Copy>(new Copy{&memory, bytes, memory.allocate(bytes, ext::Contents::kAny)});
+  if (copy->data == nullptr) {
+    throw out_of_memory("__dlpack__: " + t.device->name + " refused " + std::to_string(bytes) +
+                        " bytes");
+  }
+  memory.copy_to(t.v, memory, copy->data, bytes);
+  if (waits) {
+    memory.wait();
+  }
+  auto* const data = static_cast<float*>(copy->data);
+  const nb::capsule owner(copy.get(), [](void* p) noexcept { delete static_cast<Copy*>(p); });
+  static_cast<void>(copy.release());
+  const Axes axes(t.d, order);
+  return nb::ndarray<nb::array_api, float>(data, axes.count, axes.shape, owner, axes.stride,
+                                           nb::dtype<float>(), nb::device::cuda::value,
+                                           t.device->device_id)
+      .cast();
+}
+
 nb::object to_numpy(const Tensor& t, double scale, Handlers handlers) {
   return make_array(t, scale, Order::kAsTensor, handlers);
 }

@@ -79,6 +79,10 @@ struct HostArray {
 [[nodiscard]] nanobind::object numpy_view(const SharedValue& value, Order order);
 /// A copy, which may be written, as an object with `__dlpack__`.
 [[nodiscard]] nanobind::object dlpack_copy(const SharedValue& value, Order order);
+/// A copy in memory of the GPU that has the value, as an object with `__dlpack__`. With `waits` the
+/// numbers are there when the function returns, otherwise in the order of the GPU's own stream.
+[[nodiscard]] nanobind::object dlpack_copy_on_gpu(const SharedValue& value, Order order,
+                                                  bool waits);
 
 /// Copies of a value. Many numbers take long, and handlers of signals run meanwhile: no handler may
 /// give back the memory of `t`, such as of a SharedValue, unless handlers wait.

@@ -7,10 +7,13 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
 
+#include "dynet/devices.h"
 #include "dynet/share.h"
 #include "dynet/tensor.h"
 
@@ -82,15 +85,59 @@ nb::object array_of_expression(nb::handle self, const nb::object& dtype, std::op
   return view;
 }
 
+// Kinds of devices, as DLPack numbers them.
+constexpr int kHost = 1;
+constexpr int kCuda = 2;
+
+/// DLPack's pair for the device that has a value: a GPU by its number, or the host, for which
+/// values of all other devices are copied.
+nb::tuple dlpack_device_of(const PyExpression& x) {
+  const std::string name = resolve(x).get_device_name();
+  return name.starts_with("GPU:")
+             ? nb::make_tuple(kCuda, get_device_manager()->get_global_device(name)->device_id)
+             : nb::make_tuple(kHost, 0);
+}
+
+/// Whether the taker needs the numbers on another stream than that of the copy. The wait is the
+/// host's, which is right for every stream.
+bool waits_for_stream(nb::handle stream) {
+  if (stream.is_none()) {
+    return true;
+  }
+  std::int64_t number = 0;
+  if (!nb::try_cast(stream, number) || number == 0 || number < -1) {
+    throw errors::ValueError("__dlpack__: the stream is " + std::string(nb::repr(stream).c_str()) +
+                             "; want None, -1 (no wait), 1, 2 or the address of a stream");
+  }
+  return number != -1;
+}
+
 /// A copy. From version 1 of DLPack on, a view could say that writing is forbidden, but takers of
 /// that version, PyTorch among them, write to it.
 nb::object dlpack_of(const PyExpression& x, const nb::kwargs& options) {
-  if (options.attr("pop")("copy", nb::none()).is(Py_False)) {
+  const auto take = [&](const char* name) { return options.attr("pop")(name, nb::none()); };
+  if (take("copy").is(Py_False)) {
     throw nb::buffer_error(
         "__dlpack__: who takes it may write to it, and values are not written to; want a copy, or "
         "numpy()");
   }
-  return dlpack_copy(shared_value_of(x, false), order_of(x)).attr("__dlpack__")(**options);
+  const nb::object own = dlpack_device_of(x);
+  nb::object wanted = take("dl_device");
+  wanted = wanted.is_none() ? own : wanted;
+  const nb::object stream = take("stream");
+  nb::object copy;
+  if (wanted.equal(nb::make_tuple(kHost, 0))) {
+    copy = dlpack_copy(shared_value_of(x, false), order_of(x));
+  } else if (wanted.equal(own)) {
+    const bool waits = waits_for_stream(stream);
+    copy = dlpack_copy_on_gpu(shared_value_of(x, false), order_of(x), waits);
+  } else {
+    throw nb::buffer_error(("__dlpack__: the value is on device " +
+                            std::string(nb::repr(own).c_str()) + " of DLPack, and dl_device is " +
+                            nb::repr(wanted).c_str() + "; want that device or (1, 0)")
+                               .c_str());
+  }
+  return copy.attr("__dlpack__")(**options);
 }
 
 void bind_arrays(nb::class_<PyExpression>& c) {
@@ -103,10 +150,12 @@ void bind_arrays(nb::class_<PyExpression>& c) {
       .def("__dlpack__", &dlpack_of,
            nb::sig("def __dlpack__(self, **options: typing.Any) -> typing.Any"),
            "For `np.from_dlpack(e)`, `torch.from_dlpack(e)` and similar functions. A copy, because "
-           "the caller may write to it. BufferError if `copy` is False.")
-      .def(
-          "__dlpack_device__", [](const PyExpression&) { return nb::make_tuple(1, 0); },
-          nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), "(1, 0): memory of the host.")
+           "the caller may write to it: on the GPU of the value, ready for `stream`, or on the "
+           "host, "
+           "also with `dl_device=(1, 0)`. BufferError if `copy` is False.")
+      .def("__dlpack_device__", &dlpack_device_of,
+           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
+           "(1, 0): memory of the host; (2, 0) for a value on GPU:0.")
       // Last: in the stub its name hides the module `numpy` below this line.
       .def("numpy", &view_of, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
            "The value as an array without a copy, float32, that cannot be written. The array stays "
