@@ -109,21 +109,26 @@ class _Graph:
     def __init__(self) -> None:
         self.graph = ComputationGraph()
         self.loop: Loop | None = None
-        self.model: Any = None
-        self.model_number = -1
+        self.model: Any = None  #: a copy, which stays when the graph is emptied
+        self.copy_number = -1
+        self.model_number = -1  #: of the model in the graph
         self.requests: dict[Task, _Request] = {}
 
     def begin_anew(self, model: Any, model_number: int) -> None:
-        self.give_back()
-        self.model = sharing_copy(model)
+        self.give_back(model_number != self.copy_number)
+        if self.copy_number < 0:
+            self.model, self.copy_number = sharing_copy(model), model_number
         with self.graph:
             self.loop = Loop("serve", "request")
         self.model_number = model_number
 
-    def give_back(self) -> None:
+    def give_back(self, model_too: bool) -> None:
+        """Removes all nodes of a graph without requests; with `model_too` the model as well."""
         if self.loop is not None:
             self.loop.close()
-        self.loop, self.model, self.model_number = None, None, -1
+        self.loop, self.model_number = None, -1
+        if model_too:
+            self.model, self.copy_number = None, -1
         self.graph.renew()
 
 
@@ -401,7 +406,7 @@ class Engine:
         for i, graph in enumerate(self.graphs):
             is_old = graph.model_number != self.newest
             if not graph.requests and graph.loop is not None and (i != self.current or is_old):
-                graph.give_back()
+                graph.give_back(is_old)
 
     def end_running(self, reason: Callable[[], BaseException]) -> None:
         for graph in self.graphs:
@@ -419,7 +424,7 @@ class Engine:
         for request in waiting:
             self.end(request, reason())
         for graph in self.graphs:
-            graph.give_back()
+            graph.give_back(True)
 
 
 def seconds(name: str, x: float | None) -> float | None:
