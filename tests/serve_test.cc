@@ -107,6 +107,32 @@ TEST(Serve, ARoundIsOnePlanOfTheGroupsOfRunTogether) {
   EXPECT_EQ(groups.groups, together.groups);
 }
 
+TEST(Serve, SmallQuestionsGoAheadOfLargeOnesForSomeRounds) {
+  Model model;
+  RequestServer<Reader> server(model.reader);
+  Gate gate;
+  auto first = server.submit([&](ComputationGraph& /*cg*/, Reader& /*reader*/) { gate.pass(); });
+  gate.await_one();
+  unsigned small_rounds = 0;
+  auto small = server.submit([&](ComputationGraph& cg, Reader& /*reader*/) -> Task<> {
+    for (; small_rounds < 20; ++small_rounds) {
+      co_await value(input(cg, 1.0F));
+    }
+  });
+  auto large = server.submit([&](ComputationGraph& cg, Reader& /*reader*/) -> Task<unsigned> {
+    Expression x = input(cg, 1.0F);
+    for (unsigned i = 0; i < 100; ++i) {
+      x = tanh(x);
+    }
+    co_await value(x);
+    co_return small_rounds;
+  });
+  gate.open();
+  EXPECT_EQ(large.get(), 8U);
+  small.get();
+  EXPECT_EQ(until_idle(server).rounds, 20U);
+}
+
 TEST(Serve, RequestsJoinWhileOthersRun) {
   Model model;
   RequestServer<Reader> server(model.reader);

@@ -58,7 +58,10 @@ class Options(NamedTuple):
 
 
 #: Seconds that the end of Python waits for a request's turn.
-_PATIENCE = 5.0
+_LAST_SECONDS = 5.0
+
+#: A question of so many times the work of the lightest one waits for so many rounds.
+_MUCH, _PATIENCE = 8, 8
 
 
 class _Escaped(Exception):
@@ -68,14 +71,18 @@ class _Escaped(Exception):
 class _Request:
     """`deadline`: by time.monotonic(), infinite without a bound."""
 
-    __slots__ = ("arguments", "begin", "deadline", "function", "future", "nodes", "timeout")
+    __slots__ = (
+        *("arguments", "begin", "deadline", "function", "future", "nodes", "timeout"),
+        *("waited", "work"),
+    )
 
     def __init__(self, function: Any, arguments: tuple[Any, ...], timeout: float | None) -> None:
         self.function, self.arguments, self.timeout = function, arguments, timeout
         self.future: Future[Any] = Future()
         self.begin = time.monotonic()
         self.deadline = float("inf") if timeout is None else self.begin + timeout
-        self.nodes = 0
+        self.nodes = self.work = 0  #: that it has made, and made since its last question
+        self.waited = 0  #: rounds without an answer
 
     def task(self, model: Any) -> Generator[Any, Any, Any]:
         """The function's result; its questions, if it is a generator."""
@@ -102,21 +109,26 @@ class _Graph:
     def __init__(self) -> None:
         self.graph = ComputationGraph()
         self.loop: Loop | None = None
-        self.model: Any = None
-        self.model_number = -1
+        self.model: Any = None  #: a copy, which stays when the graph is emptied
+        self.copy_number = -1
+        self.model_number = -1  #: of the model in the graph
         self.requests: dict[Task, _Request] = {}
 
     def begin_anew(self, model: Any, model_number: int) -> None:
-        self.give_back()
-        self.model = sharing_copy(model)
+        self.give_back(model_number != self.copy_number)
+        if self.copy_number < 0:
+            self.model, self.copy_number = sharing_copy(model), model_number
         with self.graph:
             self.loop = Loop("serve", "request")
         self.model_number = model_number
 
-    def give_back(self) -> None:
+    def give_back(self, model_too: bool) -> None:
+        """Removes all nodes of a graph without requests; with `model_too` the model as well."""
         if self.loop is not None:
             self.loop.close()
-        self.loop, self.model, self.model_number = None, None, -1
+        self.loop, self.model_number = None, -1
+        if model_too:
+            self.model, self.copy_number = None, -1
         self.graph.renew()
 
 
@@ -301,7 +313,8 @@ class Engine:
                     asked = go_on(*arguments)
                 except StopIteration as end:
                     result, is_over = end.value, True
-                request.nodes += len(graph.graph) - nodes
+                request.work = len(graph.graph) - nodes
+                request.nodes += request.work
                 if request.nodes > self.options.max_request_nodes:
                     raise UsageError(
                         f"serve: request {number} has made {request.nodes} nodes; want at most "
@@ -322,14 +335,31 @@ class Engine:
         for graph in self.graphs:
             if graph.loop is None or not graph.loop.waiting:
                 continue
-            asking = graph.loop.waiting
+            asking = self.chosen(graph)
             plans += 1
             with graph.graph:
-                graph.loop.answer()
+                graph.loop.answer(asking)
             self.counts["plans"] += 1
             self.counts["rounds"] += plans == 1
             self.settle(graph, asking)
         self.most_nodes = max(self.most_nodes, sum(len(graph.graph) for graph in self.graphs))
+
+    @staticmethod
+    def chosen(graph: _Graph) -> list[Task]:
+        """The tasks of this round. A question of much more work than the lightest one waits, at
+        most `_PATIENCE` rounds, and then all are answered: see src/api/task_loop.cc."""
+        assert graph.loop is not None
+        waiting, requests = graph.loop.waiting, graph.requests
+        most = _MUCH * max(1, min(requests[task].work for task in waiting))
+        late = [task for task in waiting if requests[task].work > most]
+        if not late or any(requests[task].waited >= _PATIENCE for task in late):
+            late = []
+        for task in late:
+            requests[task].waited += 1
+        now = [task for task in waiting if task not in late] if late else list(waiting)
+        for task in now:
+            requests[task].waited = 0
+        return now
 
     def settle(self, graph: _Graph, tasks: list[Task]) -> None:
         """Answers for the requests that have ended."""
@@ -376,7 +406,7 @@ class Engine:
         for i, graph in enumerate(self.graphs):
             is_old = graph.model_number != self.newest
             if not graph.requests and graph.loop is not None and (i != self.current or is_old):
-                graph.give_back()
+                graph.give_back(is_old)
 
     def end_running(self, reason: Callable[[], BaseException]) -> None:
         for graph in self.graphs:
@@ -394,7 +424,7 @@ class Engine:
         for request in waiting:
             self.end(request, reason())
         for graph in self.graphs:
-            graph.give_back()
+            graph.give_back(True)
 
 
 def seconds(name: str, x: float | None) -> float | None:
@@ -422,7 +452,7 @@ class Server:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         # With the last use of the server, or at the end of Python.
-        self._end = weakref.finalize(self, engine.close, False, _PATIENCE)
+        self._end = weakref.finalize(self, engine.close, False, _LAST_SECONDS)
         engine.thread.start()
 
     def submit(

@@ -54,12 +54,13 @@ class Loop:
         if task.is_over:
             self.waiting.pop()
 
-    def answer(self) -> None:
-        """Answers the questions of all tasks, and lets each go on."""
-        values, errors = self._answers()
+    def answer(self, tasks: list[Task] | None = None) -> None:
+        """Answers the questions of all tasks that wait, or of these, and lets each go on."""
+        tasks = self.waiting if tasks is None else tasks
+        values, errors = self._answers(tasks)
         self._turns.begin()
         try:
-            for task, value in zip(self.waiting, values):
+            for task, value in zip(tasks, values):
                 self._go_on(task, value, errors.get(task.number) if errors else None)
         finally:
             self.waiting = [task for task in self.waiting if not task.is_over]
@@ -126,22 +127,22 @@ class Loop:
                 )
         return None
 
-    def _answers(self) -> tuple[list[Any], dict[int, Exception]]:
-        """Values for all tasks; exceptions by number of the task. If the questions cannot be
+    def _answers(self, tasks: list[Task]) -> tuple[list[Any], dict[int, Exception]]:
+        """Values for tasks; exceptions by number of the task. If the questions cannot be
         computed together, each is computed alone, so that the exception meets the task whose
         question fails."""
         together: list[Expression] = []
-        for task in self.waiting:
+        for task in tasks:
             if isinstance(task.asked, list):
                 together += task.asked
             else:
                 together.append(task.asked)
         try:
             forward(together)
-            return [self._value(task) for task in self.waiting], {}
+            return [self._value(task) for task in tasks], {}
         except Exception as e:
             values, errors = [], {}
-            for task in self.waiting:
+            for task in tasks:
                 try:
                     if isinstance(task.asked, list):
                         forward(task.asked)

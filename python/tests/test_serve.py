@@ -85,6 +85,30 @@ def test_requests_of_a_round_are_one_plan():
     assert (counts.rounds, counts.plans, counts.most_running) == (1, 1, 32)
 
 
+def test_small_questions_go_ahead_of_large_ones_for_some_rounds():
+    rounds = []
+
+    def small(model):
+        for i in range(20):
+            yield dy.scalarInput(1.0)
+            rounds.append(i)
+
+    def large(model):
+        x = dy.scalarInput(1.0)
+        for _ in range(100):
+            x = dy.tanh(x)
+        yield x
+        return len(rounds)
+
+    with dy.serve(Model()) as server:
+        gate = Gate(server)
+        futures = server.submit(small), server.submit(large)
+        gate.open.set()
+        assert futures[1].result(60) == 9  # eight without it, and the small one's turn is first
+        futures[0].result(60)
+        assert server.counts().rounds == 20
+
+
 def test_requests_join_while_others_run():
     has_joined = False
 

@@ -46,7 +46,8 @@ void ServeGraph::begin(std::unique_ptr<detail::ServedRequest> request, std::uint
 bool ServeGraph::turn(Running& one, std::vector<Expression>& asked, std::exception_ptr failure) {
   const std::size_t before = nodes();
   const bool goes_on = one.request->turn(cg_, session_.get(), asked, std::move(failure));
-  one.nodes += nodes() - std::min(before, nodes());
+  one.task.work = nodes() - std::min(before, nodes());
+  one.nodes += one.task.work;
   if (one.nodes > options_.max_request_nodes) {
     throw errors::UsageError("RequestServer: request " + std::to_string(one.task.number) +
                              " has made " + std::to_string(one.nodes) + " nodes; want at most " +
@@ -60,7 +61,7 @@ bool ServeGraph::answer() {
     return false;
   }
   try {
-    loop_->answer();
+    loop_->answer(kPatience);
   } catch (...) {  // no memory for the round itself
     const std::exception_ptr why = std::current_exception();
     end_those([&why](const detail::ServedRequest&) { return why; });

@@ -60,15 +60,35 @@ void TaskLoop::begin(LoopTask& task) {
   }
 }
 
-void TaskLoop::answer() {
+void TaskLoop::answer(std::size_t patience) {
+  choose(patience);
   compute();
-  std::size_t still = 0;
-  for (std::size_t k = 0; k < waiting_.size(); ++k) {
-    if (go_on(*waiting_[k], std::move(answers_[k]))) {
-      waiting_[still++] = waiting_[k];
+  waiting_ = later_;
+  waiting_.reserve(later_.size() + now_.size());
+  for (std::size_t k = 0; k < now_.size(); ++k) {
+    now_[k]->waited = 0;
+    if (go_on(*now_[k], std::move(answers_[k]))) {
+      waiting_.push_back(now_[k]);
     }
   }
-  waiting_.resize(still);
+}
+
+/// Divides the waiting tasks into those of this round and the others.
+void TaskLoop::choose(std::size_t patience) {
+  constexpr std::size_t kMuch = 8;  // times the lightest work
+  now_.clear();
+  later_.clear();
+  std::size_t least = ~std::size_t{0} / kMuch;
+  bool is_out_of_patience = patience == 0;
+  for (const LoopTask* task : waiting_) {
+    least = std::min(least, std::max<std::size_t>(1, task->work));
+    is_out_of_patience = is_out_of_patience || task->waited >= patience;
+  }
+  for (LoopTask* task : waiting_) {
+    const bool is_now = is_out_of_patience || task->work <= kMuch * least;
+    task->waited += is_now ? 0 : 1;
+    (is_now ? now_ : later_).push_back(task);
+  }
 }
 
 void TaskLoop::remove(const LoopTask& task) {
@@ -124,9 +144,9 @@ std::exception_ptr TaskLoop::refusal(LoopTask& task) {
 
 void TaskLoop::compute() {
   const NotedInterrupts interrupts;
-  answers_.assign(waiting_.size(), nullptr);
+  answers_.assign(now_.size(), nullptr);
   all_.clear();
-  for (const LoopTask* task : waiting_) {
+  for (const LoopTask* task : now_) {
     all_.insert(all_.end(), task->asked.begin(), task->asked.end());
   }
   try {
@@ -137,9 +157,9 @@ void TaskLoop::compute() {
       throw;
     }
   }
-  for (std::size_t k = 0; k < waiting_.size(); ++k) {
+  for (std::size_t k = 0; k < now_.size(); ++k) {
     try {
-      compute_together(waiting_[k]->asked);
+      compute_together(now_[k]->asked);
     } catch (...) {
       if (interrupts.have_thrown()) {
         throw;

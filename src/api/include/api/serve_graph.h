@@ -56,6 +56,9 @@ class ServeGraph {
 
  private:
   static constexpr std::size_t kPartToKeep = 8;
+  /// Rounds that a large question waits for the small ones of others, so that several large ones
+  /// run together (docs/measurements/serving.md).
+  static constexpr std::size_t kPatience = 8;
   struct Running {
     std::unique_ptr<detail::ServedRequest> request;
     LoopTask task;

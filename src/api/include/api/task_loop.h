@@ -17,14 +17,16 @@ namespace dynet::api {
 struct LoopTask {
   detail::Turn turn;
   std::size_t number = 0;  ///< in errors
+  std::size_t work = 0;    ///< nodes since its question before; only for `patience`
+  std::size_t waited = 0;  ///< rounds that went on without it since it asked
   std::vector<Expression> asked = {};
   std::exception_ptr failure = nullptr;  ///< the exception that ended it
   std::size_t end = 0;                   ///< its place among the tasks that failed, from 1
   bool is_over = false;
 };
 
-/// Tasks that take turns in a graph. Invariant: waiting() are the tasks with a question, in the
-/// order in which they began. Thread rule: one thread, which has the graph.
+/// Tasks that take turns in a graph. Invariant: waiting() are the tasks with a question.
+/// Thread rule: one thread, which has the graph.
 class TaskLoop {
  public:
   /// Errors begin with `call`, and name a task by `kind` and number. Both outlive the loop.
@@ -35,8 +37,10 @@ class TaskLoop {
   void begin(LoopTask& task);
   /// Answers all questions by one plan, and lets each task go on. If the plan fails, each question
   /// gets a plan of its own, so that the exception meets the task that asked. An exception of an
-  /// InterruptScope is thrown.
-  void answer();
+  /// InterruptScope is thrown. With `patience` a question of much more work than the lightest one
+  /// waits, at most for so many rounds, and then all are answered: a task that asks for little and
+  /// often would have to wait for each large question of the others.
+  void answer(std::size_t patience = 0);
   /// A task that waits gets no turn any more.
   void remove(const LoopTask& task);
 
@@ -45,6 +49,7 @@ class TaskLoop {
  private:
   bool go_on(LoopTask& task, std::exception_ptr failure);
   std::exception_ptr refusal(LoopTask& task);
+  void choose(std::size_t patience);
   void compute();
   /// "run_together: task 3", with `part` before the kind.
   [[nodiscard]] std::string text_of(const LoopTask& task, const char* part) const;
@@ -53,8 +58,9 @@ class TaskLoop {
   const char* call_;
   const char* kind_;
   std::vector<LoopTask*> waiting_;
+  std::vector<LoopTask*> now_, later_;       ///< the parts of `waiting_` in a round
   std::vector<Expression> all_;              ///< questions of a round
-  std::vector<std::exception_ptr> answers_;  ///< of `waiting_`: null for an answered question
+  std::vector<std::exception_ptr> answers_;  ///< of `now_`: null for an answered question
   std::size_t failures_ = 0;
 };
 
