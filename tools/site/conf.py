@@ -1,5 +1,6 @@
 # Settings of Sphinx; tools/site/build runs it.
 
+import re
 import sys
 from pathlib import Path
 
@@ -8,7 +9,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 project = "DyNet"
 author = "the DyNet authors"
 copyright = f"{author}. Licence: Apache 2.0"
-html_title = "DyNet"
+# The version on every page is the package's.
+package = Path(__file__).parents[2] / "pyproject.toml"
+release = re.search('^version = "(.+)"$', package.read_text(encoding="utf-8"), re.MULTILINE)[1]
+html_title = f"DyNet {release}"
 root_doc = "README"
 extensions = ["myst_nb", "sphinx_copybutton"]
 exclude_patterns = ["**/.ipynb_checkpoints"]
