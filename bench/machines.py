@@ -27,7 +27,8 @@ class Model(NamedTuple):
     dense: float  # bytes of dense gradients
     row: int  # bytes of a row
     rows: int  # of the table
-    draws: float  # words of a sentence
+    draws: float  # words of a sentence that are looked up
+    used: int  # rows that words are drawn from
 
 
 # Ethernet with TCP, and InfiniBand or RoCE with remote memory: bandwidths are nine tenths of the
@@ -46,21 +47,21 @@ def lstm(inputs: int, size: int) -> int:
 
 
 MODELS = {
-    "tagger": Model(4 * (2 * lstm(128, 50) + 32 * 100 + 9 * 32), 512, 69500, 25),
+    "tagger": Model(4 * (2 * lstm(128, 50) + 32 * 100 + 9 * 32), 512, 69500, 25, 69500),
     "characters": Model(
-        4 * (2 * lstm(128, 50) + 2 * lstm(20, 64) + 32 * 100 + 9 * 32), 512, 69500, 25
+        4 * (2 * lstm(128, 50) + 2 * lstm(20, 64) + 32 * 100 + 9 * 32), 512, 69500, 12.5, FREQUENT
     ),
-    "trees": Model(4 * (5 * 128 + 12 * 128 * 128), 512, 19500, 21),
-    "rnnlm": Model(4 * (lstm(128, 256) + 10000 * 257), 512, 10000, 20),
+    "trees": Model(4 * (5 * 128 + 12 * 128 * 128), 512, 19500, 21, 19500),
+    "rnnlm": Model(4 * (lstm(128, 256) + 10000 * 257), 512, 10000, 20, 10000),
 }
 LINE = re.compile(r"(\w+) (\d+) sentences (\d+) ranks: ([\d.]+) us a sentence, (\d+) bytes")
 
 
 def touched(model: Model, words: float) -> float:
     """The expected number of different words."""
-    frequent = FREQUENT * (1 - (1 - 0.5 / FREQUENT - 0.5 / model.rows) ** words)
-    others = model.rows - FREQUENT
-    return frequent + others * (1 - (1 - 0.5 / model.rows) ** words)
+    frequent = FREQUENT * (1 - (1 - 0.5 / FREQUENT - 0.5 / model.used) ** words)
+    others = model.used - FREQUENT
+    return frequent + others * (1 - (1 - 0.5 / model.used) ** words)
 
 
 def sent(model: Model, ranks: int, sentences: int, is_sparse: bool = True) -> tuple[float, float]:

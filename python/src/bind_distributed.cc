@@ -1,5 +1,7 @@
 // Training on several machines: an exchange that Python carries, by mpi4py (dynet/distributed.py).
 
+#include "bind_distributed.h"
+
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -13,7 +15,6 @@
 #include "dynet/distributed.h"
 #include "dynet/training.h"
 
-#include "bind_distributed.h"
 #include "binding.h"
 #include "gil.h"
 

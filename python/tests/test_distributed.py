@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+from far import DEVICE, PRELUDE
 
-FAR = "DYNET_TEST_FAR" in os.environ
 WORDS = 40
 DATA = [([(7 * n + 3 * i) % WORDS for i in range(n % 5 + 1)], n % 4) for n in range(30)]
 
@@ -36,6 +36,7 @@ def run(ranks: int, *words: object, code: int | None = 0) -> str:
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # of Open MPI 5
     }
     line = [mpirun(), "-n", str(ranks), sys.executable, __file__, *map(str, words)]
     done = subprocess.run(
@@ -76,7 +77,8 @@ def test_a_rank_that_fails_ends_the_job(kind: str) -> None:
     start = time.monotonic()
     text = run(2, "fault", kind, code=1)
     assert time.monotonic() - start < 20
-    assert "rank 1" in text
+    if kind != "kill" or "BAD TERMINATION" not in text:  # mpirun of MPICH tells the process alone
+        assert "rank 1" in text
     if kind == "raise":
         assert "dynet: rank 1 of 2: KeyError: 'a fault of the test'" in text
 
@@ -110,7 +112,8 @@ def main(name: str, *words: str) -> None:
 
     import dynet_config
 
-    dynet_config.set(random_seed=3)
+    exec(PRELUDE)
+    dynet_config.set(random_seed=3, devices=DEVICE or "CPU")
     import dynet as dy
     import numpy as np
 
@@ -124,7 +127,8 @@ def main(name: str, *words: str) -> None:
         return dy.pickneglogsoftmax(W * dy.tanh(x), label)
 
     adam = dy.AdamTrainer(model, alpha=0.02)
-    trainer = dy.DistributedTrainer(adam, check_every=2, patience=3.0)
+    patience = 3.0 if words[:1] == ("stop",) else 60.0
+    trainer = dy.DistributedTrainer(adam, check_every=2, patience=patience)
 
     def report(history: dy.History) -> None:
         whole = np.concatenate([E.as_array().ravel(), W.as_array().ravel()])

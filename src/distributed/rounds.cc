@@ -1,5 +1,6 @@
 #include "distributed/rounds.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -12,10 +13,14 @@ using Clock = std::chrono::steady_clock;
 constexpr unsigned kGatherSlot = 4;
 constexpr unsigned kPartsSlot = 5;
 // A wait asks without a pause, then lets other threads run, then sleeps: a rank on a machine with
-// fewer cores than ranks would keep the awaited rank from its core.
+// fewer cores than ranks would keep the awaited rank from its core. On a busy machine a thread that
+// yields comes back after all others, and a thread that slept before them.
 constexpr int kAsk = 200;
-constexpr auto kYield = std::chrono::milliseconds(5);
-constexpr auto kNap = std::chrono::microseconds(100);
+constexpr auto kYield = std::chrono::microseconds(200);
+constexpr auto kNap = std::chrono::microseconds(50);
+// At most so much of the time between two questions counts as waiting: a process that was stopped
+// for a minute has not waited for a minute.
+constexpr Clock::duration kMostBetween = std::chrono::milliseconds(100);
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -51,14 +56,18 @@ void Rounds::wait(unsigned slot) {
   }
   ++traffic_.rounds;
   const Clock::time_point start = Clock::now();
+  Clock::time_point last = start;
+  Clock::duration passed{};
   while (!exchange_.test(slot)) {
-    const Clock::duration passed = Clock::now() - start;
+    const Clock::time_point now = Clock::now();
+    passed += std::min(now - last, kMostBetween);
+    last = now;
     if (patience_ > 0 && passed > std::chrono::duration<double>(patience_)) {
       const unsigned peer = exchange_.waiting_for(slot);
       throw errors::RankError("distributed: rank " + std::to_string(rank()) + " of " +
                                   std::to_string(size()) + " has heard nothing from rank " +
                                   std::to_string(peer) + " for " +
-                                  std::to_string(static_cast<long>(seconds_since(start))) +
+                                  std::to_string(static_cast<long>(patience_)) +
                                   " seconds; want a larger patience if that rank may take so long",
                               peer);
     }

@@ -30,7 +30,8 @@ const std::string kRanks = DYNET_RANKS;
 /// Debian's mpirun refuses root, and more ranks than cores, unless it is told.
 constexpr const char* kAllow =
     "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-    "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none ";
+    "OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe "
+    "OMPI_MCA_btl_vader_single_copy_mechanism=none ";
 
 struct Result {
   std::string text;

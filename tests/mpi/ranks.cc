@@ -178,7 +178,7 @@ int fault(const World& world, const std::string& kind, unsigned rank, unsigned a
           const std::string& folder) {
   Model model;
   dynet::AdamTrainer adam(model.parameters, 0.005F);
-  dynet::DistributedTrainer trainer(adam, world, {.patience = 3});
+  dynet::DistributedTrainer trainer(adam, world, {.patience = kind == "hang" ? 3.0 : 60.0});
   dynet::CheckpointPolicy policy;
   policy.every_steps = 5;
   dynet::DistributedCheckpointer checkpoints(folder, trainer, policy);
