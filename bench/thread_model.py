@@ -4,8 +4,9 @@
 A plan is the time that cannot be cut (building the graph, scheduling, small loops) and loops that
 can be, each with its work in microseconds. A loop below the break-even stays whole; else it has one
 share for each 2 us of work, up to the number of threads, and costs its longest share and a meeting.
-The meeting takes one transfer of a cache line for each level of sharing: a first hop between two
-threads, and a smaller part for each thread more, which the caller offers and looks at in turn.
+The threads are awake: only the first loop has to be long enough to wake them. A meeting costs some
+time between two threads, and a little for each thread more, as the caller offers and looks at the
+shares in turn.
 
     bench/thread_model.py --serial 2000 --loops 60x130 --loops 60x260 --loops 3x2500
 """

@@ -34,11 +34,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// To offer a share to a thread that looks for it, and to meet at the end, takes about a
-/// microsecond on two cores with a common cache: so much work pays for it.
+// Nanoseconds, measured with the models of bench/thread_speed.cc on two cores.
+
+/// Work that pays for a share's way to a thread that looks for it, for the meeting at the end, and
+/// for numbers in the other processor's cache.
 constexpr double kBreakEven = 5000.0;
-/// The least that one more share is worth, in nanoseconds.
+/// The least work of a share, if there are more than two.
 constexpr double kLeastShare = 2000.0;
+/// Work that pays for waking the threads. A call of the system wakes each, which takes long on a
+/// virtual machine; with a lower bound, training on single sentences takes longer than on one
+/// thread.
+constexpr double kWorthWaking = 150000.0;
 
 void pause_a_little() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -119,7 +125,8 @@ class Team {
     if (cuts_everything_.load(std::memory_order_relaxed)) {
       return size_;
     }
-    if (size_ == 1 || !(nanoseconds >= kBreakEven)) {
+    const bool is_asleep = awake_.load(std::memory_order_relaxed) == 0;
+    if (size_ == 1 || !(nanoseconds >= (is_asleep ? kWorthWaking : kBreakEven))) {
       return 1;
     }
     return static_cast<unsigned>(
@@ -190,6 +197,7 @@ class Team {
       seat.thread = nullptr;
     }
     started_ = 0;
+    awake_ = 0;
     sections_ = 0;
     has_team_ = kFree;
     is_open_ = false;
@@ -279,15 +287,19 @@ class Team {
   /// The life of a thread of the team.
   void sit(unsigned share) {
     Seat& seat = seats_[share - 1];
+    awake_.fetch_add(1, std::memory_order_relaxed);
     for (;;) {
       const std::uint32_t word = look_for_work(seat);
       if (word == kLeaves) {
+        awake_.fetch_sub(1, std::memory_order_relaxed);
         return;
       }
       if (word % kPhases == kOffered) {
         take(seat, word, share);
       } else {
+        awake_.fetch_sub(1, std::memory_order_relaxed);
         seat.word.wait(word, std::memory_order_acquire);
+        awake_.fetch_add(1, std::memory_order_relaxed);
       }
     }
   }
@@ -346,7 +358,8 @@ class Team {
   unsigned size_ = 1;
   bool is_prepared_ = false;
   std::atomic<unsigned> started_{0};
-  int kept_from_ = -1;  ///< the processor that the threads may not use
+  std::atomic<unsigned> awake_{0};  ///< threads that look for work, or do it
+  int kept_from_ = -1;              ///< the processor that the threads may not use
 
   // The loop.
   std::uint32_t number_ = 0;  ///< a multiple of kPhases

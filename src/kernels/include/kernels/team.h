@@ -4,8 +4,8 @@
 //
 // A Section is opened around a plan, or around an update of a trainer. Inside it a loop that is
 // worth it is cut into shares, one for each thread, and all threads meet at the loop's end. The
-// threads are woken by the first such loop; they look for the next one for a while, and then sleep.
-// A section without such a loop wakes nobody.
+// threads are woken by the first loop that is long; they look for the next one for a while, and
+// then sleep. A section without such a loop wakes nobody.
 //
 // Results must not depend on the number of shares: a loop is cut between results that do not meet,
 // never along a sum, and chooses its way from the sizes of the whole call. Example: rows 0 to 511
@@ -52,7 +52,7 @@ class Section {
 };
 
 /// Into how many shares a loop of so many nanoseconds (of one thread) is cut: 1 outside of
-/// sections, within a share, and below the break-even.
+/// sections, within a share, and below the break-even, which is higher while the threads sleep.
 [[nodiscard]] unsigned shares_of(double nanoseconds);
 
 namespace detail {
