@@ -34,7 +34,7 @@ namespace {
 
 using rule::Along;
 
-constexpr std::size_t kMaxRowAxes = DYNET_MAX_TENSOR_DIM + 1;  // one more for the examples
+constexpr std::size_t kMostCutAxes = DYNET_MAX_TENSOR_DIM + 1;  // one more for the examples
 
 /// One operand of the call, on its way through its blocks.
 struct RowTrack {
@@ -42,7 +42,7 @@ struct RowTrack {
   Along along;
   bool writes, adds, steps, is_index;
   std::int64_t size;  ///< numbers of one example
-  std::int64_t stride[kMaxRowAxes];
+  std::int64_t stride[kMostCutAxes];
   std::int64_t block, used;  ///< the track's position: `used` examples of `block` are done
 };
 struct Axis {
@@ -51,7 +51,7 @@ struct Axis {
   bool is_before;  ///< the first dimension of the row
 };
 struct Axes {
-  Axis axis[kMaxRowAxes];
+  Axis axis[kMostCutAxes];
   std::size_t count = 0;
 };
 
@@ -311,7 +311,7 @@ void RowCutter::run_segment(Direction direction, std::int64_t examples, const do
       call.rows.extent[k] = along_.axis[k].extent;
     }
   }
-  std::int64_t counter[kMaxRowAxes] = {};
+  std::int64_t counter[kMostCutAxes] = {};
   do {
     if (sink_ != nullptr) {
       sink_->take(call);

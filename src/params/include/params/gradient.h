@@ -41,11 +41,12 @@ namespace dynet::params {
 /// nothing in the storage.
 void read(const ParameterStorageBase& storage, void* to);
 void read_row(const LookupParameterStorage& table, unsigned index, void* to);
-/// The same for several rows, in one call if the device can. `room` is for as many additions.
 struct RowRead {
   unsigned row;
   void* to;
 };
+/// Reads several rows as read_row() does, in one call if the device can. `room` is for as many
+/// additions.
 void read_rows(const LookupParameterStorage& table, std::span<const RowRead> all,
                std::vector<ext::Addition>& room);
 /// Effective value / stored value.
