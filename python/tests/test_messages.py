@@ -95,7 +95,7 @@ IN_PYTHON: list[Row] = [
     (lambda w: dy.fit(len, 3, w.trainer), TypeError, "fit: data is 3, of type int; want a list of examples"),
     (lambda w: dy.fit(len, [1], None), TypeError, "fit: trainer is None; want a Trainer"),
     (lambda w: dy.fit(len, [1], w.trainer, on_step=3), TypeError, "fit: on_step is 3, of type int; want a function or None"),
-    (lambda w: dy.fit(len, [1], w.trainer, checkpoint=3), TypeError, "fit: checkpoint is 3, of type int; want a Checkpointer or None"),
+    (lambda w: dy.fit(len, [1], w.trainer, checkpoint=3), TypeError, "fit: checkpoint is 3, of type int; want a Checkpointer or a DistributedCheckpointer or None"),
     (lambda w: dy.fit(len, [], w.trainer), dy.EmptyListError, "fit: data is empty; want one example or more"),
     (lambda w: dy.fit(len, [1], w.trainer, epochs="a"), TypeError, "fit: epochs is 'a'; want a whole number"),
     (lambda w: dy.fit(lambda d: 3, [1], w.trainer), TypeError, "returned 3; want the loss of the example"),

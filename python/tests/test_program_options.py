@@ -19,7 +19,7 @@ def test_options_of_a_file(tmp_path):
     assert options.epochs == 7 and options.rate == 0.01 and options.resume and options.batch == 16
     assert pathlib.Path(options.train) == tmp_path / "a.conllu"
     for content, message in [
-        ("epoch = 4", "'epoch' is no option; want one of batch, dev, dropout, epochs"),
+        ("epoch = 4", "'epoch' is no option; want one of batch, dev, distributed, dropout, epochs"),
         ("epochs = 0", "argument --epochs: '0' is no whole number of 1 or more"),
         ("epochs = [1]", r"epochs is \[1\]; want a text or a number"),
         ("resume = 1", "resume is 1; want true or false"),

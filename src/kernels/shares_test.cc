@@ -186,7 +186,7 @@ TEST_P(SharesTest, BlocksAtOnePlace) {
 TEST_P(SharesTest, GradientsOfWeightsAndTheirNorms) {
   for (const auto& [m, n, columns] :
        {Sizes{50, 40, 30}, Sizes{320, 330, 64}, Sizes{700, 400, 150}, Sizes{320, 50, 63},
-        Sizes{1000, 300, 200}, Sizes{130, 47, 70}, Sizes{2100, 16, 40}}) {
+        Sizes{1000, 300, 200}, Sizes{130, 47, 70}, Sizes{2100, 16, 40}, Sizes{400, 300, 703}}) {
     for (const bool is_apart : {false, true}) {
       const auto half = static_cast<std::int64_t>(columns / 2);
       const auto rest = static_cast<std::int64_t>(columns) - half;

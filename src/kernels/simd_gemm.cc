@@ -45,10 +45,12 @@ HWY_INLINE void tile_at(const Product& g, TileArgs& t, std::size_t row, std::siz
   run_tile(t, wide, std::min(rows, g.m - row));
 }
 
-/// A share of the tiles, strip by strip. If squares are wanted, each strip is one share's.
+/// A share of the tiles, strip by strip. If squares are wanted of the product, each strip is one
+/// share's, also in blocks of the inner dimension before the last, which do not count them: a tile
+/// belongs to the same share in all blocks.
 void direct_share(const Product& g, TileArgs& t, const Pieces& strips, const Pieces& columns) {
   const std::size_t lanes = hn::Lanes(FloatTag());
-  const std::size_t unit = g.squares == nullptr ? 1 : columns.count;
+  const std::size_t unit = g.has_squares ? columns.count : 1;
   const Range mine = g.part_of(strips.count * columns.count, unit);
   std::size_t at = mine.first;
   for (std::size_t i = at / columns.count; at < mine.last; ++i) {
@@ -452,6 +454,7 @@ void gemm(const Gemm& gemm_args) {
   const std::size_t height = kTileVectors * hn::Lanes(FloatTag());  // the least of a strip
   const std::size_t count = (g.m + height - 1) / height * kMaxLanes;
   g.squares = reinterpret_cast<double*>(squares_of_strips().get(2 * count));
+  g.has_squares = true;
   std::fill_n(g.squares, count, 0.0);
   in_shares(gemm_args, g);
   const double sum = std::accumulate(g.squares, g.squares + count, 0.0);

@@ -57,6 +57,7 @@ struct Product {
   /// kMaxLanes sums for each strip of rows of the result; null: not wanted. Strips do not depend on
   /// the shares.
   double* squares = nullptr;
+  bool has_squares = false;  ///< of the whole product, also where `squares` is null in a block
   const GemmFactors* more;
   std::size_t more_count;
   unsigned share = 0, shares = 1;
