@@ -24,7 +24,8 @@ def read(path: str) -> list[str]:
         lines = file.read().splitlines()
     if not any(line.count("\t") == 9 for line in lines):
         return [line for line in lines if line.split()]
-    sentences, words = [], []
+    sentences: list[str] = []
+    words: list[str] = []
     for line in [*lines, ""]:
         if not line and words:
             sentences.append(" ".join(words))
