@@ -1,8 +1,35 @@
 #include "execute/forward.h"
 
 #include <algorithm>
+#include <vector>
+
+#include "params/gradient.h"
 
 namespace dynet::execute {
+namespace {
+
+/// Rows of lookup nodes, for devices on which a start of a loop costs: a call for each table.
+/// `rows` are the rows of all members.
+void read_rows_at_once(const Context& context, const Values& values,
+                       std::span<const NodeId> members, const unsigned* rows) {
+  std::vector<params::RowRead> all;
+  std::vector<ext::Addition> room;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const NodeId m = members[i];
+    void* const storage = context.graph[m].payload->storage;
+    auto* to = static_cast<std::byte*>(values.at(m));
+    for (std::int64_t e = 0; e < context.graph.examples(m); ++e) {
+      all.push_back({*rows++, to});
+      to += context.graph.example_bytes(m);
+    }
+    if (i + 1 == members.size() || context.graph[members[i + 1]].payload->storage != storage) {
+      params::read_rows(params::lookup_storage(storage), all, room);
+      all.clear();
+    }
+  }
+}
+
+}  // namespace
 
 /// Whether backward would read the same payload as forward: no indices or numbers behind a
 /// program's pointer, and no random numbers, whose seed may have been set anew.
@@ -122,6 +149,10 @@ void Forward::call_segment(const SegmentView& segment, Assembled* assembled) {
     call.kernels.move(ext::whole_move(call.out[0].size()), call.values, call.out[0]);
   } else if (record.reads_storage == ext::Storage::kRows) {
     const unsigned* rows = assembled->host_indices();
+    if (!node.device().is_host_visible()) {
+      read_rows_at_once(context_, values_, segment.members, rows);
+      return;
+    }
     for (const NodeId m : segment.members) {
       tools_.payload.write_rows(m, rows, values_.at(m));
       rows += context_.graph.examples(m);
