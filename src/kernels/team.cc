@@ -154,8 +154,12 @@ class Team {
       }
     };
     place.may_cut = false;
-    run_here(0);
-    for (unsigned s = 1; s < shares; ++s) {
+    const bool is_reversed = cuts_everything_.load(std::memory_order_relaxed) && !waits_.load();
+    if (!is_reversed) {
+      run_here(0);
+    }
+    for (unsigned i = 1; i < shares; ++i) {
+      const unsigned s = is_reversed ? shares - i : i;
       if (s > offered || claim(seats_[s - 1])) {
         run_here(s);
       } else {
@@ -163,6 +167,9 @@ class Team {
         error = error ? error : std::exchange(seats_[s - 1].error, nullptr);
         seats_[s - 1].error = nullptr;
       }
+    }
+    if (is_reversed) {
+      run_here(0);
     }
     place.may_cut = true;
     if (error) {

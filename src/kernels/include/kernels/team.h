@@ -114,7 +114,8 @@ struct TeamCounts {
 };
 [[nodiscard]] TeamCounts team_counts();
 /// While it lives, all loops are cut that can be; with `waits`, the caller leaves each share to its
-/// thread, however long that takes to come. The destructor brings the break-even back. One at a
+/// thread, however long that takes to come; without, the caller takes shares from the last to the
+/// first, so that results that meet differ. The destructor brings the break-even back. One at a
 /// time.
 class CutEverything {
  public:
