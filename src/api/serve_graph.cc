@@ -64,7 +64,7 @@ bool ServeGraph::answer() {
     loop_->answer(kPatience);
   } catch (...) {  // no memory for the round itself
     const std::exception_ptr why = std::current_exception();
-    end_those([&why](const detail::ServedRequest&) { return why; });
+    end_those([&why](const detail::ServedRequest&) { return std::exception_ptr(why); });
   }
   return true;
 }
