@@ -375,6 +375,7 @@ class Serving {
  private:
   struct Parts;
   void check_process() const;
+  void end(bool drains);
   std::shared_ptr<Parts> parts_;  ///< of the thread, too
 };
 

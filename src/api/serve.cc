@@ -56,7 +56,8 @@ struct Serving::Parts {
   bool drains = true;       ///< runs the requests that it has; false: ends them
   ServeCounts counts;
 
-  std::mutex closing;  ///< one thread joins
+  std::mutex closing;           ///< one thread joins
+  std::shared_ptr<Parts> kept;  ///< itself, in a child process: memory that is never freed
 };
 
 namespace {
@@ -355,7 +356,7 @@ Serving::Serving(ServedModel model, const ServeOptions& options)
 
 Serving::~Serving() {
   if (parts_->process != util::fork_count()) {
-    new std::shared_ptr<Parts>(std::move(parts_));  // a lock in it may be held for ever
+    parts_->kept = parts_;  // a lock in it may be held for ever
     return;
   }
   if (parts_->thread.get_id() == std::this_thread::get_id()) {
@@ -365,7 +366,7 @@ Serving::~Serving() {
     parts_->thread.detach();
     return;
   }
-  close(false);
+  end(false);
 }
 
 void Serving::submit(std::unique_ptr<ServedRequest> request, std::chrono::nanoseconds timeout) {
@@ -408,6 +409,10 @@ void Serving::close(bool drains) {
   if (parts_->thread.get_id() == std::this_thread::get_id()) {
     throw errors::UsageError("RequestServer: a request closes its own server; want another thread");
   }
+  end(drains);
+}
+
+void Serving::end(bool drains) {
   {
     const std::lock_guard lock(parts_->mutex);
     parts_->is_open = false;

@@ -1,7 +1,7 @@
 #include "api/serve_graph.h"
 
 #include <algorithm>
-#include <iterator>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -11,7 +11,7 @@ void ServeGraph::begin_anew(const detail::ServedModel& model, std::uint64_t mode
   give_back(model_number != in_session_);
   model(cg_, session_);
   in_session_ = model_number;
-  loop_.emplace(cg_, "RequestServer", "request");
+  loop_ = std::make_unique<TaskLoop>(cg_, "RequestServer", "request");
   model_number_ = model_number;
 }
 
@@ -57,14 +57,14 @@ bool ServeGraph::turn(Running& one, std::vector<Expression>& asked, std::excepti
 }
 
 bool ServeGraph::answer() {
-  if (!loop_.has_value() || loop_->waiting().empty()) {
+  if (loop_ == nullptr || loop_->waiting().empty()) {
     return false;
   }
   try {
     loop_->answer(kPatience);
   } catch (...) {  // no memory for the round itself
     const std::exception_ptr why = std::current_exception();
-    end_those([&why](const detail::ServedRequest&) { return why; });
+    end_those([&why](const detail::ServedRequest&) { return std::exception_ptr(why); });
   }
   return true;
 }

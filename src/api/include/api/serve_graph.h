@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "dynet/serve.h"
@@ -68,8 +67,8 @@ class ServeGraph {
 
   const ServeOptions& options_;
   ComputationGraph cg_;
-  std::optional<TaskLoop> loop_;
-  std::shared_ptr<void> session_;  ///< the copy of the model for this graph
+  std::unique_ptr<TaskLoop> loop_;  ///< null: no model is in the graph
+  std::shared_ptr<void> session_;   ///< the copy of the model for this graph
   std::uint64_t in_session_ = kNoModel;
   std::uint64_t model_number_ = kNoModel;  ///< in the graph
   std::vector<std::unique_ptr<Running>> running_;
