@@ -37,8 +37,28 @@ void keep_module(const nb::module_& m) {
   }
 }
 
+PyObject* refuse_import(const char* text) {
+  PyErr_SetString(PyExc_ImportError, text);
+  return nullptr;
+}
+
+/// Whether the code runs in the main interpreter; else there is an ImportError. From Python 3.13 on
+/// a subinterpreter's import calls PyInit__dynet in the main interpreter, and the slots in its own.
+bool is_main_interpreter() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) {
+    return true;
+  }
+  refuse_import(
+      "dynet works in the main interpreter alone, and this is a subinterpreter; want threads of "
+      "the main interpreter, or processes");
+  return false;
+}
+
 /// A module object with the contents of the one there is.
 PyObject* make_again(PyObject* spec, PyModuleDef* /*definition*/) {
+  if (!is_main_interpreter()) {
+    return nullptr;
+  }
   PyObject* name = PyObject_GetAttrString(spec, "name");
   PyObject* made = name == nullptr ? nullptr : PyModule_NewObject(name);
   Py_XDECREF(name);
@@ -59,11 +79,6 @@ PyModuleDef_Slot slots_of_another[] = {
 PyModuleDef another{PyModuleDef_HEAD_INIT, "_dynet", nullptr, 0,      nullptr,
                     slots_of_another,      nullptr,  nullptr, nullptr};
 
-PyObject* refuse_import(const char* text) {
-  PyErr_SetString(PyExc_ImportError, text);
-  return nullptr;
-}
-
 }  // namespace
 
 namespace dynet::python {
@@ -72,6 +87,10 @@ bool is_python_alive() noexcept { return Py_IsInitialized() != 0 && !has_ended; 
 
 NB_MODULE(_dynet_once, m) {
   namespace py = dynet::python;
+  if (!is_main_interpreter()) {
+    was_loaded = false;  // the main interpreter may still import it
+    throw nb::python_error();
+  }
   py::make_module_lock();
   // A library must not write to the streams of its program, not even at exit.
   nb::set_leak_warnings(false);
@@ -122,10 +141,8 @@ NB_MODULE(_dynet_once, m) {
 
 /// Python's call for `_dynet` when it is not in sys.modules.
 extern "C" NB_EXPORT PyObject* PyInit__dynet() {
-  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-    return refuse_import(
-        "dynet works in the main interpreter alone, and this is a subinterpreter; want threads of "
-        "the main interpreter, or processes");
+  if (!is_main_interpreter()) {
+    return nullptr;
   }
   if (kept_module() != nullptr) {
     return PyModuleDef_Init(&another);

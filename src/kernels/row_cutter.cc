@@ -26,7 +26,6 @@
 #include "dynet/ext/operand.h"
 
 #include "kernels/long_sum.h"
-#include "kernels/row_pieces.h"
 #include "util/join_axes.h"
 
 namespace dynet::ext {
@@ -58,8 +57,7 @@ struct Axes {
 /// One call being cut. Lives on the stack, allocates nothing.
 class RowCutter {
  public:
-  /// `sink`: gets the boxes; null: the kernels of the call run them.
-  RowCutter(const RowRule& rule, const Call& call, std::uint32_t row_axes, kernels::RowSink* sink);
+  RowCutter(const RowRule& rule, const Call& call, std::uint32_t row_axes);
   void read(const Operand& o, Along along) { add(o, along, false); }
   void read_indices(const Operand& indices);
   /// Requires that all inputs were added before.
@@ -99,7 +97,6 @@ class RowCutter {
 
   const RowRule& rule_;
   const Call& call_;
-  kernels::RowSink* sink_;
   std::uint32_t row_axes_;
   std::int64_t bytes_;  ///< of a number
   Dim box_;
@@ -141,11 +138,9 @@ Dim box_of(const RowRule& rule, const Call& call) {
   return box;
 }
 
-RowCutter::RowCutter(const RowRule& rule, const Call& call, std::uint32_t row_axes,
-                     kernels::RowSink* sink)
+RowCutter::RowCutter(const RowRule& rule, const Call& call, std::uint32_t row_axes)
     : rule_(rule),
       call_(call),
-      sink_(sink),
       row_axes_(row_axes),
       bytes_(bytes_of(call.kernels.number())),
       box_(box_of(rule, call)),
@@ -313,9 +308,7 @@ void RowCutter::run_segment(Direction direction, std::int64_t examples, const do
   }
   std::int64_t counter[kMostCutAxes] = {};
   do {
-    if (sink_ != nullptr) {
-      sink_->take(call);
-    } else if (sums_ == sums_end_) {
+    if (sums_ == sums_end_) {
       call_.kernels.run_rows(rule_, direction, call);
     } else {
       run_pieces(direction, call);
@@ -401,10 +394,10 @@ void RowCutter::run(Direction direction, const void* op) {
   join(across_);
   double constants[kMaxRowConstants];
   rule_.constants(op, direction, constants);
-  const bool is_long = sink_ == nullptr && length_ > 0 &&
-                       std::any_of(tracks_ + inputs_, tracks_ + count_, [&](const RowTrack& t) {
-                         return t.adds && additions(t) > LongSum::kMostAdded;
-                       });
+  const bool is_long =
+      length_ > 0 && std::any_of(tracks_ + inputs_, tracks_ + count_, [&](const RowTrack& t) {
+        return t.adds && additions(t) > LongSum::kMostAdded;
+      });
   is_long ? run_with_sums(direction, constants) : run_segments(direction, constants);
 }
 
@@ -468,9 +461,11 @@ void for_each_result(const RowRule& rule, const Call& call, F f) {
   }
 }
 
-void cut(const RowRule& rule, Direction direction, const void* op, const Call& call,
-         kernels::RowSink* sink) {
-  RowCutter cutter(rule, call, rule.row_axes(op), sink);
+}  // namespace
+
+void Kernels::run_rows_call(const RowRule& rule, Direction direction, const void* op,
+                            const Call& call) const {
+  RowCutter cutter(rule, call, rule.row_axes(op));
   read_arguments(cutter, rule, call);
   if (direction == Direction::kForward) {
     for_each_result(rule, call, [&](const Operand& o, Along along) { cutter.write(o, along); });
@@ -486,20 +481,4 @@ void cut(const RowRule& rule, Direction direction, const void* op, const Call& c
   cutter.run(direction, op);
 }
 
-}  // namespace
-
-void Kernels::run_rows_call(const RowRule& rule, Direction direction, const void* op,
-                            const Call& call) const {
-  cut(rule, direction, op, call, nullptr);
-}
-
 }  // namespace dynet::ext
-
-namespace dynet::kernels {
-
-void cut_rows(const ext::RowRule& rule, ext::Direction direction, const void* op,
-              const ext::Call& call, RowSink& sink) {
-  ext::cut(rule, direction, op, call, &sink);
-}
-
-}  // namespace dynet::kernels
