@@ -177,8 +177,8 @@ def fit(
     line = _Line(progress and (ranks is None or ranks.rank == 0), epochs, data)
     run = _Run(trainer, checkpoint, line, on_gradient, on_step, larger_is_better)
     run.resume()
-    plain = trainer.trainer if isinstance(trainer, DistributedTrainer) else trainer
-    model = _dynet._model_of_trainer(plain)
+    inner: Any = trainer if ranks is None else ranks.trainer
+    model = _dynet._model_of_trainer(inner)
     learner: _Learner = _Workers(loss_fn, data, model, workers) if workers else _Alone(loss_fn)
     if ranks is not None:
         learner = _Ranks(learner, ranks)
