@@ -21,12 +21,17 @@ from topics import PYTHON_PARAMETERS  # noqa: E402
 
 def in_python(text: str, key: str) -> str:
     """Names of parameters stand in code: in shapes, in backticks, or before an index."""
-    for cpp, python in PYTHON_PARAMETERS.get(key, {}).items():
-        if text.startswith("Shapes: "):
-            text = re.sub(rf"\b{cpp}\b", python, text)
-        text = re.sub(rf"\b{cpp}\b(?=\[)", python, text)
-        text = re.sub(r"`[^`]*`", lambda m: re.sub(rf"\b{cpp}\b", python, m[0]), text)
-    return text
+    names = PYTHON_PARAMETERS.get(key, {})
+    if not names:
+        return text
+    name = rf"\b(?:{'|'.join(names)})\b"
+
+    def renamed(code: re.Match[str]) -> str:
+        return re.sub(name, lambda m: names[m[0]], code[0])
+
+    return re.sub(
+        r"^Shapes: .*" if text.startswith("Shapes: ") else rf"`[^`]*`|{name}(?=\[)", renamed, text
+    )
 
 
 def documentation(key: str, entry: Entry) -> str:
@@ -49,11 +54,16 @@ def constant(key: str, entry: Entry) -> str:
 
 def header(root: Path) -> str:
     entries = read_headers(root) + read_header(root / "include" / "dynet" / "structured.h")
-    texts = [constant(key, entry) for key, entry in keyed(entries) if key.replace("#", "").isidentifier()]
+    names = [(key, entry) for key, entry in keyed(entries) if key.replace("#", "").isidentifier()]
+    texts = [constant(key, entry) for key, entry in names]
     return (
         "// Written by make_function_texts.py from the C++ headers.\n#pragma once\n\n"
-        "namespace dynet::python::texts {\n\n" + "\n".join(texts) + "\n}  // namespace dynet::python::texts\n"
+        "namespace dynet::python::texts {\n\n"
+        + "\n".join(texts)
+        + "\n}  // namespace dynet::python::texts\n"
     )
 
 
-Path(sys.argv[2]).write_text(header(ROOT), encoding="utf-8")
+out, text = Path(sys.argv[2]), header(ROOT)
+if not out.exists() or out.read_text(encoding="utf-8") != text:  # else all is compiled anew
+    out.write_text(text, encoding="utf-8")

@@ -229,8 +229,9 @@ void Lines::check(std::string_view line) const {
     if (bad != std::string_view::npos) {
       constexpr const char* kDigits = "0123456789ABCDEF";
       const auto byte = static_cast<unsigned char>(line[bad]);
-      fail(bad + 1, std::string("byte 0x") + kDigits[byte >> 4U] + kDigits[byte & 15U] +
-                        " is not UTF-8 here; convert the file (C++ can read it as Encoding::kBytes)");
+      fail(bad + 1,
+           std::string("byte 0x") + kDigits[byte >> 4U] + kDigits[byte & 15U] +
+               " is not UTF-8 here; convert the file (C++ can read it as Encoding::kBytes)");
     }
   }
 }
