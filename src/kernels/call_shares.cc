@@ -13,7 +13,7 @@ namespace dynet::ext {
 namespace {
 
 /// Nanoseconds for each number of a short run, its begin included.
-constexpr double kOneNumber = 0.25;
+constexpr double kNumberOfRuns = 0.25;
 
 std::span<const Operand> results_of(const Call& call, bool is_forward, bool second) {
   if (is_forward) {
@@ -132,7 +132,7 @@ unsigned shares_of_call(const Call& call, bool is_forward, std::int64_t elements
     }
   }
   const double numbers = static_cast<double>(parts) * static_cast<double>(call.examples * elements);
-  const unsigned shares = kernels::shares_of(kOneNumber * numbers);
+  const unsigned shares = kernels::shares_of(kNumberOfRuns * numbers);
   return shares > 1 && results_lie_apart(call, is_forward, elements) ? shares : 1;
 }
 

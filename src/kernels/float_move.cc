@@ -180,13 +180,13 @@ int shared_axis(const Axes& axes) {
 /// move_box() on several threads, if it is worth it. A share leaves the order of the axes as it is,
 /// and with it the order of sums.
 void move_in_shares(const Axes& axes, float scale, const float* from, float* to, bool store) {
-  constexpr double kOneNumber = 0.3;  // nanoseconds
+  constexpr double kMovedNumber = 0.3;  // nanoseconds
   constexpr std::size_t kUnit = 16;   // a line of the cache, if elements lie side by side
   double numbers = 1.0;
   for (int k = 0; k < axes.count; ++k) {
     numbers *= static_cast<double>(axes.axis[k].extent);
   }
-  const unsigned shares = shares_of(kOneNumber * numbers);
+  const unsigned shares = shares_of(kMovedNumber * numbers);
   const int k = shares > 1 ? shared_axis(axes) : -1;
   if (k < 0) {
     move_box(axes, scale, from, to, store);

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "dynet/devices.h"
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
 #include "dynet/lstm.h"
@@ -24,6 +25,8 @@
 #include "dynet/training.h"
 #include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
+
+#include "testing/tolerance.h"
 
 namespace dynet::testing {
 namespace {
@@ -142,21 +145,59 @@ class LanguageModel {
   Parameter output_, bias_;
 };
 
-/// The line of a model: `loss` adds the loss of an update to a graph.
-std::string counted(const std::string& name, ParameterCollection& m,
-                    const std::function<Expression(ComputationGraph&, Random&)>& loss) {
-  AdamTrainer trainer(m);
-  cuda_on_host::Counts before{};
-  for (int update = 0; update < 2; ++update) {
-    Random random(7);
-    before = cuda_on_host::counts();
-    ComputationGraph cg;
-    const Expression all = loss(cg, random);
-    EXPECT_TRUE(std::isfinite(as_scalar(cg.forward(all))));
-    cg.backward(all);
-    trainer.update();
+using Loss = std::function<Expression(ComputationGraph&, Random&)>;
+
+/// Two updates; `loss` adds the loss of one to a graph. Gives the losses, the last one after both,
+/// and the counts before the second update and after it.
+struct Updates {
+  std::vector<float> losses;
+  cuda_on_host::Counts before{}, after{};
+
+  Updates(ParameterCollection& m, const Loss& loss) {
+    AdamTrainer trainer(m);
+    for (int update = 0; update < 3; ++update) {
+      before = update < 2 ? cuda_on_host::counts() : before;
+      ComputationGraph cg;
+      Random random(7);
+      const Expression all = loss(cg, random);
+      losses.push_back(as_scalar(cg.forward(all)));
+      if (update < 2) {
+        cg.backward(all);
+        trainer.update();
+        after = cuda_on_host::counts();
+      }
+    }
   }
-  const cuda_on_host::Counts after = cuda_on_host::counts();
+};
+
+/// While it lives, new parameters and graphs are on the CPU, with the same first values.
+class OnTheCpu {
+ public:
+  OnTheCpu() { default_device = get_device_manager()->get_global_device("CPU"); }
+  OnTheCpu(const OnTheCpu&) = delete;
+  OnTheCpu& operator=(const OnTheCpu&) = delete;
+  ~OnTheCpu() { default_device = before_; }
+
+ private:
+  Device* before_ = default_device;
+};
+
+/// The line of a model, whose losses have to be the CPU's.
+template <class Model, class Add>
+std::string counted(const std::string& name, const Add& add) {
+  const auto updates = [&add] {
+    reset_rng(5);
+    ParameterCollection m;
+    Model model(m);
+    return Updates(m, [&](ComputationGraph& cg, Random& random) { return add(model, cg, random); });
+  };
+  const auto [losses, before, after] = updates();
+  const OnTheCpu cpu;
+  const std::vector<float> wanted = updates().losses;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_NEAR(losses[i], wanted[i], tolerance::kThroughFloat * std::abs(wanted[i]))
+        << name << ", update " << i;
+  }
   std::ostringstream line;
   line << name << " launches " << after.launches - before.launches << " copies_in "
        << after.copies_in - before.copies_in << " bytes_in " << after.bytes_in - before.bytes_in
@@ -167,9 +208,7 @@ std::string counted(const std::string& name, ParameterCollection& m,
 
 template <class Model>
 std::string counted_examples(const std::string& name, unsigned examples) {
-  ParameterCollection m;
-  Model model(m);
-  return counted(name, m, [&](ComputationGraph& cg, Random& random) {
+  return counted<Model>(name, [&](Model& model, ComputationGraph& cg, Random& random) {
     model.begin(cg);
     std::vector<Expression> losses;
     for (unsigned i = 0; i < examples; ++i) {
@@ -179,9 +218,8 @@ std::string counted_examples(const std::string& name, unsigned examples) {
   });
 }
 std::string counted_language_model(const std::string& name, unsigned sentences) {
-  ParameterCollection m;
-  LanguageModel model(m);
-  return counted(name, m, [&](ComputationGraph& cg, Random& random) {
+  using Model = LanguageModel;
+  return counted<Model>(name, [&](Model& model, ComputationGraph& cg, Random& random) {
     return model.add(cg, random, sentences);
   });
 }

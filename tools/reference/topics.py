@@ -453,11 +453,10 @@ PYTHON_PARAMETERS = {
     "strided_select": {"from": "range_from", "to": "range_to"},
     "colwise_add": {"b": "y"},
     "to_device": {"x": "e", "device": "device_str"},
-    **dict.fromkeys(["sum_dim", "moment_dim", "mean_dim", "std_dim"], {"dims": "d"}),
-    **dict.fromkeys(["vanilla_lstm_gates", "vanilla_lstm_gates_concat"], {"wx": "Wx", "wh": "Wh"}),
-    **dict.fromkeys(["zeros", "zeroes", "ones", "constant"], {"d": "dim"}),
-    **dict.fromkeys(["random_normal", "random_bernoulli", "random_uniform", "random_gumbel"], {"d": "dim"}),
-    **dict.fromkeys(
-        ["scatter_add", "segment_sum", "segment_mean", "segment_max", "segment_softmax"], {"index": "indices"}
-    ),
+    **{f"{moment}_dim": {"dims": "d"} for moment in ("sum", "moment", "mean", "std")},
+    **{f"vanilla_lstm_gates{more}": {"wx": "Wx", "wh": "Wh"} for more in ("", "_concat")},
+    **{name: {"d": "dim"} for name in ("zeros", "zeroes", "ones", "constant")},
+    **{f"random_{kind}": {"d": "dim"} for kind in ("normal", "bernoulli", "uniform", "gumbel")},
+    **{f"segment_{kind}": {"index": "indices"} for kind in ("sum", "mean", "max", "softmax")},
+    "scatter_add": {"index": "indices"},
 }
