@@ -190,7 +190,8 @@ def test_dropout_comes_along():
 TRAINERS = [
     getattr(dy, n)
     for n in dir(dy)
-    if n.endswith("Trainer") and n not in ("Trainer", "DistributedTrainer")  # the latter has a communicator
+    if n.endswith("Trainer")
+    and n not in ("Trainer", "DistributedTrainer")  # the latter has a communicator
 ]
 
 

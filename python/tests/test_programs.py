@@ -154,7 +154,13 @@ def small_training(folder, seed, scores, epochs=3, resume=False):
 
     options = argparse.Namespace(
         distributed=False,
-        rate=0.1, epochs=epochs, batch=2, output=str(folder), resume=resume, seed=seed, workers=0
+        rate=0.1,
+        epochs=epochs,
+        batch=2,
+        output=str(folder),
+        resume=resume,
+        seed=seed,
+        workers=0,
     )
     _training.train(options, model, loss, list(range(1, 9)), score if scores else None)
     return seen, after, W.as_array()[0]

@@ -184,12 +184,19 @@ def test_header_and_help_are_one_text() -> None:
         for name in written.python if written.python is not None else [key]:
             text = flat(getattr(dy, name).__doc__)
             renamed = PYTHON_PARAMETERS.get(key, {})
-            for part in [entry.summary, *(f"{t}: {s}" for t, s in entry.titled.items() if t not in headers.LANGUAGES)]:
-                words = [w for w in part.split() if not any(re.search(rf"\b{c}\b", w) for c in renamed)]
+            for part in [
+                entry.summary,
+                *(f"{t}: {s}" for t, s in entry.titled.items() if t not in headers.LANGUAGES),
+            ]:
+                words = [
+                    w for w in part.split() if not any(re.search(rf"\b{c}\b", w) for c in renamed)
+                ]
                 at = 0
                 for word in words:
                     at = text.find(word, at)
-                    assert at >= 0, f"{name}: {word!r} of {part!r} is not in the documentation of Python"
+                    assert at >= 0, (
+                        f"{name}: {word!r} of {part!r} is not in the documentation of Python"
+                    )
 
 
 def test_functions_say_their_shapes() -> None:

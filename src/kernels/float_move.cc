@@ -181,7 +181,7 @@ int shared_axis(const Axes& axes) {
 /// and with it the order of sums.
 void move_in_shares(const Axes& axes, float scale, const float* from, float* to, bool store) {
   constexpr double kMovedNumber = 0.3;  // nanoseconds
-  constexpr std::size_t kUnit = 16;   // a line of the cache, if elements lie side by side
+  constexpr std::size_t kUnit = 16;     // a line of the cache, if elements lie side by side
   double numbers = 1.0;
   for (int k = 0; k < axes.count; ++k) {
     numbers *= static_cast<double>(axes.axis[k].extent);
