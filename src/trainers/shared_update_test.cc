@@ -152,8 +152,9 @@ TEST(SharedUpdate, HasTheBitsOfOneThread) {
         const std::vector<float> found = train<T>(setting);
         want = n == 1 ? found : want;
         ASSERT_EQ(found, want) << T::kAbout.name << ", " << setting.name << ", " << n;
-        const bool can_share = n > 1 && !found.empty() && default_device->is_host_visible();
-        EXPECT_EQ(kernels::team_counts().loops > loops, can_share);
+        if (default_device->is_host_visible()) {  // the loops of another device are its own
+          EXPECT_EQ(kernels::team_counts().loops > loops, n > 1 && !found.empty());
+        }
       }
       compared += want.empty() ? 0 : 1;
     }
