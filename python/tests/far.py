@@ -25,12 +25,16 @@ if DEVICE.startswith("GPU"):
     LEFT_OUT |= {
         "test_interrupt.py": "promises times, for work that takes this device hours",
         "test_reference.py": "compares the last digit of printed numbers with the CPU's",
+        "test_cores.py": "is about loops of the CPU, also in a child process",
     }
 
 # Tests for which a GPU that the CPU plays needs minutes: DYNET_TEST_ALL=1 runs them too. The others
 # take two minutes of one core.
 SLOW = [
     "test_programs.py",
+    "test_serve.py",
+    "test_serve_example.py",
+    "test_distributed.py",
     "test_transition_parser.py",
     "test_types.py",
     "test_warnings.py",

@@ -56,6 +56,9 @@ def test_child_process() -> None:
     expected = train(3)
     child = os.fork()
     if child == 0:
-        same = all(np.array_equal(a, b) for a, b in zip(train(3), expected))
-        os._exit(0 if same else 1)
+        try:
+            same = all(np.array_equal(a, b) for a, b in zip(train(3), expected))
+            os._exit(0 if same else 1)
+        finally:
+            os._exit(2)  # an exception must not go on with the tests
     assert os.waitpid(child, 0)[1] == 0
