@@ -1,6 +1,10 @@
 #include "distributed/trainer.h"
 
 #include <exception>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "dynet/distributed.h"
 #include "dynet/training.h"
@@ -8,6 +12,18 @@
 #include "distributed/ranks.h"
 
 namespace dynet {
+namespace {
+
+/// Keeps the buffers of a broken exchange to the end of the process, since messages may still
+/// arrive in them.
+void keep_for_ever(std::unique_ptr<distributed::Ranks> ranks) {
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<std::unique_ptr<distributed::Ranks>>;
+  const std::lock_guard lock(mutex);
+  kept.push_back(std::move(ranks));
+}
+
+}  // namespace
 
 DistributedTrainer::Implementation::~Implementation() {
   if (std::uncaught_exceptions() == exceptions_) {
@@ -21,7 +37,7 @@ DistributedTrainer::Implementation::~Implementation() {
   }
   ranks_->give_back_gradients();
   if (ranks_->is_broken()) {
-    static_cast<void>(ranks_.release());  // messages may still arrive in its memory
+    keep_for_ever(std::move(ranks_));
   }
 }
 
