@@ -1,13 +1,14 @@
 #include "execute/row_lists.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace dynet::execute {
 
 void RowLists::add(NodeId lookup, unsigned row, const void* gradient) {
   const auto table =
       static_cast<std::uint32_t>(gradients_.context().graph[lookup].payload->storage_slot);
-  reads_.push_back({table, row, lookup, gradient});
+  reads_.push_back({table, row, lookup, gradient, reads_.size()});
 }
 
 std::size_t RowLists::end_of_table(std::size_t begin) const {
@@ -19,8 +20,9 @@ std::size_t RowLists::end_of_table(std::size_t begin) const {
 }
 
 void RowLists::prepare() {
-  std::stable_sort(reads_.begin(), reads_.end(), [](const Read& a, const Read& b) {
-    return a.table != b.table ? a.table < b.table : a.row < b.row;
+  // In the order of additions, without the memory that std::stable_sort takes.
+  std::sort(reads_.begin(), reads_.end(), [](const Read& a, const Read& b) {
+    return std::tie(a.table, a.row, a.order) < std::tie(b.table, b.row, b.order);
   });
   bool has_long = true;
   while (has_long) {

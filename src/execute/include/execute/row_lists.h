@@ -38,6 +38,7 @@ class RowLists {
     unsigned row;
     NodeId lookup;
     const void* gradient;
+    std::size_t order = 0;  ///< of its addition
   };
   [[nodiscard]] std::size_t end_of_table(std::size_t begin) const;
   void sum_table(std::size_t begin, std::size_t end, std::vector<Read>& to);
