@@ -29,7 +29,7 @@ DistributedTrainer::Implementation::~Implementation() {
   if (std::uncaught_exceptions() == exceptions_) {
     try {
       ranks_->close();
-    } catch (const std::exception&) {
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
       // A rank that is elsewhere has the same error, and can throw it.
     }
   } else {
