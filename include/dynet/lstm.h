@@ -53,6 +53,9 @@ struct CoupledGatesBuilder : public LSTMBuilderBase {
 /// Parameters of a layer, in the collection `lstm-builder`: x2i {h,in}, h2i, c2i {h,h}, bi {h},
 /// x2o, h2o, c2o, bo, x2c, h2c, bc; biases 0. Dropout: one mask per sequence, on inputs, on h' and
 /// on cells if a peephole reads them.
+///
+/// Python: it is `LSTMBuilder`, unless the program starts with DYNET_LSTM=vanilla or --dynet-lstm
+/// vanilla. A call with `ln_lstm` or `forget_bias` makes a `VanillaLSTMBuilder`, which has them.
 struct CoupledLSTMBuilder : public CoupledGatesBuilder {
   CoupledLSTMBuilder() = default;
   explicit CoupledLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
@@ -81,9 +84,7 @@ struct CoupledLSTMBuilder : public CoupledGatesBuilder {
 ///   [i; f; o; g] = bi + x2i x + h2i h',  c = logistic(f + forget_bias) * c' + logistic(i) *
 ///   tanh(g), h = logistic(o) * tanh(c)
 ///
-/// With `ln_lstm` the two products and the cell inside the last tanh go through layer
-/// normalisation; then `ln_params` has, made in the collection `model` itself as in DyNet 2.1: gh
-/// {4h} (1), bh (0), gx (1), bx (0), gc {h} (1), bc (0) per layer.
+/// VanillaLSTMBuilder describes `ln_lstm`.
 struct StandardLSTMBuilder : public LSTMBuilderBase {
   void copy(const RNNBuilder& params) override;
   /// Sets the number that layer normalisation adds to variances, from the next step on; above 0,
@@ -122,6 +123,10 @@ struct StandardLSTMBuilder : public LSTMBuilderBase {
 ///
 /// Parameters of a layer, in the collection `vanilla-lstm-builder`: x2i {4h,in}, h2i {4h,h}, bi
 /// {4h} (0). Dropout: one mask per sequence, on inputs and on h'.
+///
+/// With `ln_lstm` the two products and the cell inside the last tanh go through layer
+/// normalisation; its parameters are made in the collection `model` itself as in DyNet 2.1: gh {4h}
+/// (1), bh (0), gx (1), bx (0), gc {h} (1), bc (0) per layer.
 struct VanillaLSTMBuilder : public StandardLSTMBuilder {
   VanillaLSTMBuilder() = default;
   explicit VanillaLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
@@ -132,11 +137,14 @@ struct VanillaLSTMBuilder : public StandardLSTMBuilder {
   [[nodiscard]] const char* name() const override { return "VanillaLSTMBuilder"; }
 };
 
-/// The standard LSTM with matrices of which most elements can be held at 0.
+/// The standard LSTM (StandardLSTMBuilder has the formula) with matrices of which most elements can
+/// be held at 0, and with `ln_lstm` as in VanillaLSTMBuilder.
 ///
 /// Parameters of a layer, in a collection `vanilla-lstm-builder`, made in this order: x2i {4h,in},
-/// h2i {4h,h}, masks of these of 1 and 0 (1), which trainers leave, and bi {4h} (0). `params` has
-/// x2i, h2i, bi, then the masks. Dropout: one mask per sequence, on inputs and on h'.
+/// h2i {4h,h}, masks of these of 1 and 0 (1), which trainers leave, and bi {4h} (0). Dropout: one
+/// mask per sequence, on inputs and on h'.
+///
+/// C++: `params` has x2i, h2i, bi, then the masks.
 struct SparseLSTMBuilder : public StandardLSTMBuilder {
   SparseLSTMBuilder() = default;
   explicit SparseLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
@@ -158,8 +166,8 @@ struct SparseLSTMBuilder : public StandardLSTMBuilder {
   std::vector<std::vector<Expression>> masked_;
 };
 
-/// The standard LSTM with a forget bias of 1, as model files of DyNet's CompactVanillaLSTMBuilder
-/// have it, and with noise on its matrices.
+/// The standard LSTM (StandardLSTMBuilder has the formula) with a forget bias of 1, as model files
+/// of DyNet's CompactVanillaLSTMBuilder have it, and with noise on its matrices.
 ///
 /// Parameters of a layer, in the collection `compact-vanilla-lstm-builder`: Wx {4h,in}, Wh {4h,h},
 /// b {4h} (0). Dropout: one mask per sequence, on inputs and on h'.

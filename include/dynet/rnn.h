@@ -245,8 +245,9 @@ struct LayeredRNNBuilder : public RNNBuilder {
 /// h_t = tanh(hb + x2h x_t + h2h h_{t-1}), layer on layer.
 ///
 /// Parameters of a layer, in the collection `simple-rnn-builder`: x2h {h,in}, h2h {h,h}, hb {h}
-/// (0), and with `support_lags` l2h {h,h}. Dropout: one mask per sequence, on inputs and on
-/// h_{t-1}.
+/// (0). Dropout: one mask per sequence, on inputs and on h_{t-1}.
+///
+/// C++: with `support_lags` a layer has l2h {h,h}, too.
 struct SimpleRNNBuilder : public LayeredRNNBuilder {
   SimpleRNNBuilder() = default;
   explicit SimpleRNNBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,

@@ -199,8 +199,10 @@ struct LayeredTreeBuilder : public TreeNodesBuilder {
 ///
 /// Parameters of a layer, in the collection `nary-tree-lstm-builder`, made in this order (tables
 /// have matrices {h,h}): x2i {h,in}, h2i N, c2i N, bi {h}, x2f, h2f N*N, c2f N*N, bf, x2o, h2o N,
-/// c2o N, bo, x2c, h2c N, bc; biases 0. `params` has x2i, bi, x2f, bf, x2o, bo, x2c, bc, and
-/// `lparams` h2i, h2f, h2o, h2c, c2i, c2f, c2o.
+/// c2o N, bo, x2c, h2c N, bc; biases 0.
+///
+/// C++: `params` has x2i, bi, x2f, bf, x2o, bo, x2c, bc, and `lparams` h2i, h2f, h2o, h2c, c2i,
+/// c2f, c2o.
 struct NaryTreeLSTMBuilder : public LayeredTreeBuilder {
   NaryTreeLSTMBuilder() = default;
   /// ValueError if N is 0.
@@ -253,9 +255,9 @@ struct UnidirectionalTreeLSTMBuilder : public TreeNodesBuilder {
                 std::vector<Expression>& new_h, std::vector<Expression>& new_c) override;
 };
 
-/// Two such LSTMs of hidden_dim / 2: one reads x, then the children in order, the other x, then the
-/// children from the last to the first. The node's embedding is the last output of both, one below
-/// the other. Both start from the initial state, if there is one.
+/// Two standard LSTMs of hidden_dim / 2: one reads x, then the children in order, the other x, then
+/// the children from the last to the first. The node's embedding is the last output of both, one
+/// below the other. Both start from the initial state, if there is one.
 ///
 /// Parameters, in the collection `bidirectional-tree-lstm-builder`: two VanillaLSTMBuilders'.
 struct BidirectionalTreeLSTMBuilder : public TreeNodesBuilder {

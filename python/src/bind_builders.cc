@@ -15,11 +15,11 @@
 #include "dynet/rnn.h"
 
 #include "binding.h"
-#include "builder_texts.h"
 #include "inputs.h"
 #include "lstm_options.h"
 #include "made.h"
 #include "recurrent.h"
+#include "texts.h"
 
 namespace dynet::python {
 namespace {
@@ -198,8 +198,7 @@ auto bind_with_masks(nb::module_& m, const char* name, const char* doc) {
 
 void bind_coupled(nb::module_& m) {
   using nb::arg;
-  auto c = define_builder<CoupledLSTMBuilder>(m, "CoupledLSTMBuilder",
-                                              builder_texts::CoupledLSTMBuilder);
+  auto c = define_builder<CoupledLSTMBuilder>(m, "CoupledLSTMBuilder", texts::CoupledLSTMBuilder);
   def_init(
       c,
       +[](unsigned layers, unsigned input_dim, unsigned hidden_dim, ParameterCollection& model,
@@ -217,14 +216,14 @@ void bind_coupled(nb::module_& m) {
 
 void bind_all(nb::module_& m) {
   using nb::arg;
-  bind_with_masks<SimpleRNNBuilder>(m, "SimpleRNNBuilder", builder_texts::SimpleRNNBuilder);
-  auto gru = define_builder<GRUBuilder>(m, "GRUBuilder", builder_texts::GRUBuilder);
+  bind_with_masks<SimpleRNNBuilder>(m, "SimpleRNNBuilder", texts::SimpleRNNBuilder);
+  auto gru = define_builder<GRUBuilder>(m, "GRUBuilder", texts::GRUBuilder);
   add_constructor<GRUBuilder>(gru);
   bind_coupled(m);
-  give_options_to(m.attr("CoupledLSTMBuilder"),
-                  bind_with_masks<VanillaLSTMBuilder>(m, "VanillaLSTMBuilder",
-                                                      builder_texts::VanillaLSTMBuilder));
-  bind_with_masks<SparseLSTMBuilder>(m, "SparseLSTMBuilder", builder_texts::SparseLSTMBuilder)
+  give_options_to(
+      m.attr("CoupledLSTMBuilder"),
+      bind_with_masks<VanillaLSTMBuilder>(m, "VanillaLSTMBuilder", texts::VanillaLSTMBuilder));
+  bind_with_masks<SparseLSTMBuilder>(m, "SparseLSTMBuilder", texts::SparseLSTMBuilder)
       .def(
           "set_sparsity",
           [](PyRNNBuilderOf<SparseLSTMBuilder>& b, float sparsity) {
@@ -234,7 +233,7 @@ void bind_all(nb::module_& m) {
           "Holds this share (0 to 1) of all elements of the matrices at 0: the elements with the "
           "smallest absolute values now.");
   bind_with_masks<CompactVanillaLSTMBuilder>(m, "CompactVanillaLSTMBuilder",
-                                             builder_texts::CompactVanillaLSTMBuilder)
+                                             texts::CompactVanillaLSTMBuilder)
       .def(
           "set_weightnoise",
           [](PyRNNBuilderOf<CompactVanillaLSTMBuilder>& b, float std) {
@@ -244,7 +243,7 @@ void bind_all(nb::module_& m) {
           arg("std"),
           "Adds normal noise of this deviation to the matrices, drawn once per graph from the next "
           "graph on; 0 for none.");
-  bind_with_masks<FastLSTMBuilder>(m, "FastLSTMBuilder", builder_texts::FastLSTMBuilder);
+  bind_with_masks<FastLSTMBuilder>(m, "FastLSTMBuilder", texts::FastLSTMBuilder);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include "dynet/expr/chains.h"
 
 #include "binding.h"
-#include "function_texts.h"
+#include "texts.h"
 #include "graph.h"
 #include "where.h"
 

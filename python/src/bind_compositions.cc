@@ -19,7 +19,7 @@
 #include "dynet/ops/elementary.h"
 
 #include "binding.h"
-#include "function_texts.h"
+#include "texts.h"
 #include "graph.h"
 #include "op_names.h"
 #include "operators.h"

@@ -14,7 +14,7 @@
 #include "arrays.h"
 #include "binding.h"
 #include "errors.h"
-#include "function_texts.h"
+#include "texts.h"
 #include "graph.h"
 #include "inputs.h"
 #include "where.h"

@@ -11,7 +11,7 @@
 #include "dynet/expr/selections.h"
 
 #include "binding.h"
-#include "function_texts.h"
+#include "texts.h"
 #include "graph.h"
 #include "where.h"
 

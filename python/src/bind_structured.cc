@@ -11,7 +11,7 @@
 
 #include "arrays.h"
 #include "binding.h"
-#include "function_texts.h"
+#include "texts.h"
 #include "graph.h"
 #include "lists.h"
 #include "where.h"

@@ -14,10 +14,10 @@
 
 #include "arguments.h"
 #include "binding.h"
-#include "builder_texts.h"
 #include "graph.h"
 #include "made.h"
 #include "quick.h"
+#include "texts.h"
 #include "where.h"
 
 template <>
@@ -304,19 +304,19 @@ void bind_nodes_builders(nb::module_& m) {
   using nb::arg;
   bind_nodes_base(m);
   auto nary = define_nodes_builder<NaryTreeLSTMBuilder>(m, "NaryTreeLSTMBuilder",
-                                                        builder_texts::NaryTreeLSTMBuilder);
+                                                        texts::NaryTreeLSTMBuilder);
   def_init(nary, &make_tree<NaryTreeLSTMBuilder, unsigned>, arg("N"), arg("layers"),
            arg("input_dim"), arg("hidden_dim"), arg("model"));
   add_rates(nary);
-  auto child_sum = bind_nodes_builder<ChildSumTreeLSTMBuilder>(
-      m, "ChildSumTreeLSTMBuilder", builder_texts::ChildSumTreeLSTMBuilder);
+  auto child_sum = bind_nodes_builder<ChildSumTreeLSTMBuilder>(m, "ChildSumTreeLSTMBuilder",
+                                                               texts::ChildSumTreeLSTMBuilder);
   add_rates(child_sum);
-  auto gru = bind_nodes_builder<TreeGRUBuilder>(m, "TreeGRUBuilder", builder_texts::TreeGRUBuilder);
+  auto gru = bind_nodes_builder<TreeGRUBuilder>(m, "TreeGRUBuilder", texts::TreeGRUBuilder);
   add_rates(gru);
   bind_nodes_builder<UnidirectionalTreeLSTMBuilder>(m, "UnidirectionalTreeLSTMBuilder",
-                                                    builder_texts::UnidirectionalTreeLSTMBuilder);
+                                                    texts::UnidirectionalTreeLSTMBuilder);
   bind_nodes_builder<BidirectionalTreeLSTMBuilder>(m, "BidirectionalTreeLSTMBuilder",
-                                                   builder_texts::BidirectionalTreeLSTMBuilder);
+                                                   texts::BidirectionalTreeLSTMBuilder);
 }
 
 }  // namespace
@@ -327,7 +327,7 @@ void bind_tree_builders(nb::module_& m) {
   bind_tree_state(m);
   bind_tree_base(m);
   nb::class_<PyBinaryTreeLSTMBuilder, PyTreeBuilder> lstm(m, "BinaryTreeLSTMBuilder",
-                                                          builder_texts::BinaryTreeLSTMBuilder);
+                                                          texts::BinaryTreeLSTMBuilder);
   def_init(
       lstm,
       +[](unsigned input_dim, unsigned hidden_dim,
@@ -335,8 +335,7 @@ void bind_tree_builders(nb::module_& m) {
         return std::make_unique<BinaryTreeLSTMBuilder>(input_dim, hidden_dim, model);
       },
       arg("input_dim"), arg("hidden_dim"), arg("model"));
-  nb::class_<PyTreeRNNBuilder, PyTreeBuilder> rnn(m, "TreeRNNBuilder",
-                                                  builder_texts::TreeRNNBuilder);
+  nb::class_<PyTreeRNNBuilder, PyTreeBuilder> rnn(m, "TreeRNNBuilder", texts::TreeRNNBuilder);
   def_init(
       rnn,
       +[](unsigned hidden_dim, ParameterCollection& model) -> std::unique_ptr<BinaryTreeBuilder> {

@@ -549,7 +549,7 @@ def test_nodes_of_builders_show_no_line_of_the_library(tmp_path):
     ],
 )
 def test_documented_parameters_are_those_of_a_layer(name):
-    """Names, order and shapes, in the comment of the C++ header (make_builder_texts.py)."""
+    """Names, order and shapes, in the comment of the C++ header (make_texts.py)."""
     builder = getattr(dy, name)
     doc = builder.__doc__
     assert doc.count(" = ") >= 1, "no formula"
