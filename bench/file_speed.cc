@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -26,6 +25,8 @@
 #include "dynet/io.h"
 #include "dynet/safetensors.h"
 
+#include "timing.h"
+
 using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
 
 namespace {
@@ -34,26 +35,19 @@ namespace {
 class Times {
  public:
   void add(const std::function<void()>& f) {
-    const auto begin = std::chrono::steady_clock::now();
     const std::clock_t worked = std::clock();
-    f();
+    walls_.push_back(bench::seconds_of(f));
     processors_.push_back(static_cast<double>(std::clock() - worked) / CLOCKS_PER_SEC);
-    walls_.push_back(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   /// "  1.25 ( 1.50)": the medians of GB/s.
   [[nodiscard]] std::string speed(double bytes) const {
     std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "%6.2f (%5.2f)", bytes / median(walls_) / 1e9,
-                  bytes / median(processors_) / 1e9);
+    std::snprintf(text.data(), text.size(), "%6.2f (%5.2f)", bytes / bench::median(walls_) / 1e9,
+                  bytes / bench::median(processors_) / 1e9);
     return text.data();
   }
 
  private:
-  static double median(std::vector<double> seconds) {
-    std::sort(seconds.begin(), seconds.end());
-    return seconds[seconds.size() / 2];
-  }
   std::vector<double> walls_, processors_;
 };
 

@@ -7,12 +7,13 @@
 // microseconds per sentence, bytes and messages that a rank sends in an update, and the share of
 // the time in which it waits. bench/machines.py reads the lines.
 
-#include <algorithm>
-#include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -22,11 +23,9 @@
 #include "dynet/mpi.h"
 #include "dynet/training.h"
 
+#include "paper_models.h"
 #include "program.h"
-#include "random_trees.h"
-#include "rnnlm_model.h"
-#include "tagger_model.h"
-#include "tree_model.h"
+#include "timing.h"
 
 namespace dynet::bench {
 namespace {
@@ -40,99 +39,16 @@ struct Options {
   std::string model = "tagger";
 };
 
-/// Half of the words are among the first few hundred.
-unsigned draw_word(example::Random& random, unsigned words) {
-  return random.below(random.below(2) == 0 ? 300U : words);
-}
-
-/// The paper's tagger, and with spelled words the one that reads characters.
-struct TaggerCase {
-  example::Tagger model;
-  std::vector<example::Sentence> sentences{256};
-
-  explicit TaggerCase(bool spells)
-      : model({"tagger",
-               {{"embedding", 128},
-                {"hidden", 50},
-                {"mlp", 32},
-                {"rows", 69500},
-                {"words", 0},
-                {"tags", 9},
-                {"characters", spells ? 60 : 0},
-                {"character-embedding", 20},
-                {"character-hidden", 64}}}) {
-    example::Random random(1);
-    for (example::Sentence& sentence : sentences) {
-      const unsigned length = 5 + random.below(41);
-      for (unsigned i = 0; i < length; ++i) {
-        const unsigned word = draw_word(random, 69500);
-        sentence.words.push_back({word, {}});
-        sentence.tags.push_back(word % 9);
-        for (unsigned k = 0; spells && word >= 300 && k < 7; ++k) {
-          sentence.words.back().letters.push_back(random.below(60));
-        }
-      }
+/// Sentences of 20 words.
+RnnlmCase make_rnnlm() {
+  example::Random random(1);
+  std::vector<example::Numbers> sentences(256);
+  for (example::Numbers& sentence : sentences) {
+    for (unsigned i = 0; i < 20; ++i) {
+      sentence.push_back(draw_word(random, RnnlmCase::kWords));
     }
   }
-  Expression loss(ComputationGraph& cg, const std::vector<std::size_t>& places) {
-    model.new_graph(cg);
-    std::vector<Expression> losses;
-    losses.reserve(places.size());
-    for (const std::size_t i : places) {
-      losses.push_back(model.loss(cg, sentences[i]));
-    }
-    return sum(losses);
-  }
-};
-
-/// The paper's tree LSTM, on random trees of 2 to 40 words.
-struct TreeCase {
-  example::TreeModel model{{"trees", {{"words", 19500}, {"hidden", 128}, {"classes", 5}}}};
-  std::vector<example::Tree> sentences{256};
-
-  TreeCase() {
-    example::Random random(1);
-    for (example::Tree& tree : sentences) {
-      append_random_tree(tree, 2 + random.below(39), random,
-                         [&] { return draw_word(random, 19500); });
-    }
-  }
-  Expression loss(ComputationGraph& cg, const std::vector<std::size_t>& places) {
-    model.new_graph(cg);
-    std::vector<Expression> losses;
-    losses.reserve(places.size());
-    for (const std::size_t i : places) {
-      losses.push_back(model.loss(cg, sentences[i]));
-    }
-    return sum(losses);
-  }
-};
-
-/// The paper's language model.
-struct RnnlmCase {
-  example::Rnnlm model{{"rnnlm", {{"embedding", 128}, {"hidden", 256}, {"words", 10000}}}};
-  std::vector<example::Numbers> sentences{256};
-
-  RnnlmCase() {
-    example::Random random(1);
-    for (example::Numbers& sentence : sentences) {
-      for (unsigned i = 0; i < 20; ++i) {
-        sentence.push_back(draw_word(random, 10000));
-      }
-    }
-  }
-  Expression loss(ComputationGraph& cg, const std::vector<std::size_t>& places) {
-    model.new_graph(cg);
-    example::Batch batch;
-    for (const std::size_t i : places) {
-      batch.push_back(sentences[i]);
-    }
-    return model.loss(cg, batch);
-  }
-};
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return RnnlmCase(std::move(sentences));
 }
 
 template <class Case>
@@ -145,10 +61,11 @@ void measure(const Options& options, const World& world, Case of) {
   }
   std::size_t next = 0;
   const auto update = [&] {
-    std::vector<std::size_t> places;
+    std::vector<unsigned> places;
+    places.reserve(options.sentences);
     for (unsigned i = 0; i < options.sentences; ++i, ++next) {
       if (i * world->size() / options.sentences == world->rank()) {
-        places.push_back(next % of.sentences.size());
+        places.push_back(static_cast<unsigned>(next % of.sentences.size()));
       }
     }
     ComputationGraph cg;
@@ -157,31 +74,26 @@ void measure(const Options& options, const World& world, Case of) {
     cg.backward(loss);
     trainer ? trainer->update() : adam.update();
   };
-  for (unsigned i = 0; i < options.updates; ++i) {  // touches the memory
-    update();
-  }
-  const distributed::Traffic before = trainer ? trainer->traffic() : distributed::Traffic{};
-  std::vector<double> seconds;
-  for (unsigned round = 0; round < options.rounds; ++round) {
-    const double start = now();
+  const auto run_round = [&] {
     for (unsigned i = 0; i < options.updates; ++i) {
       update();
     }
-    seconds.push_back(now() - start);
+  };
+  run_round();  // touches the memory
+  const distributed::Traffic before = trainer ? trainer->traffic() : distributed::Traffic{};
+  std::vector<double> seconds;
+  for (unsigned round = 0; round < options.rounds; ++round) {
+    seconds.push_back(seconds_of(run_round));
   }
   const distributed::Traffic after = trainer ? trainer->traffic() : distributed::Traffic{};
-  double all = 0;
-  for (const double s : seconds) {
-    all += s;
-  }
-  std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2, seconds.end());
+  const double all = std::accumulate(seconds.begin(), seconds.end(), 0.0);
   const double updates = static_cast<double>(options.rounds) * options.updates;
   if (world->rank() == 0) {
     std::printf(
         "%s %u sentences %u ranks: %.1f us a sentence, %.0f bytes and %.0f messages an "
         "update, waits %.2f\n",
         options.model.c_str(), options.sentences, world->size(),
-        seconds[seconds.size() / 2] / options.updates / options.sentences * 1e6,
+        median(seconds) / options.updates / options.sentences * 1e6,
         static_cast<double>(after.bytes - before.bytes) / updates,
         static_cast<double>(after.messages - before.messages) / updates,
         (after.seconds - before.seconds) / all);
@@ -208,9 +120,9 @@ int run(int argc, char** argv) {
   return mpi::run([&](const World& world) {
     initialize(params);
     if (options.model == "rnnlm") {
-      measure(options, world, RnnlmCase());
+      measure(options, world, make_rnnlm());
     } else if (options.model == "trees") {
-      measure(options, world, TreeCase());
+      measure(options, world, TreeCase(19500, 2, 40));
     } else {
       measure(options, world, TaggerCase(options.model == "characters"));
     }

@@ -4,7 +4,7 @@
 // of threads have to be the same bits. `--quick` is a smoke test.
 
 #include <algorithm>
-#include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
@@ -17,11 +17,9 @@
 #include "dynet/init.h"
 #include "dynet/training.h"
 
+#include "paper_models.h"
 #include "program.h"
-#include "random_trees.h"
-#include "rnnlm_model.h"
-#include "tagger_model.h"
-#include "tree_model.h"
+#include "timing.h"
 
 namespace dynet::bench {
 namespace {
@@ -30,149 +28,62 @@ struct Options {
   unsigned rounds = 30;
   double seconds = 0.05;  ///< of a round
   unsigned threads = 2;
-  std::string only;  ///< rows whose name begins with it
+  std::vector<unsigned> sentences{1, 16, 64};  ///< in an update
+  std::string only;                            ///< rows whose name begins with it
 };
 
 /// A model in training. Every step of a new object is the same work on the same numbers.
+template <class Case>
 class Training {
  public:
-  Training() = default;
+  template <class Make>
+  Training(const Make& make, unsigned sentences)
+      : case_(make(sentences)), trainer_(case_.model.m, 0.001F), places_(sentences) {}
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
-  virtual ~Training() = default;
+  ~Training() = default;
 
-  float step() {
+  /// Seconds of `steps` steps on so many threads.
+  double seconds(unsigned threads, unsigned steps) {
+    set_threads(threads);
+    return seconds_of([&] {
+      for (unsigned i = 0; i < steps; ++i) {
+        step();
+      }
+    });
+  }
+  std::vector<float> losses;  ///< of all steps
+
+ private:
+  void step() {
+    for (unsigned& place : places_) {
+      place = static_cast<unsigned>(next_++ % case_.sentences.size());
+    }
     ComputationGraph cg;
-    const Expression loss = build(cg);
-    const float value = as_scalar(cg.forward(loss));
+    const Expression loss = case_.loss(cg, places_);
+    losses.push_back(as_scalar(cg.forward(loss)));
     cg.backward(loss);
-    trainer_->update();
-    return value;
+    trainer_.update();
   }
 
- protected:
-  virtual Expression build(ComputationGraph& cg) = 0;
-  void set_model(ParameterCollection& m) { trainer_ = std::make_unique<AdamTrainer>(m, 0.001F); }
-
- private:
-  std::unique_ptr<AdamTrainer> trainer_;
-};
-
-class LanguageModel final : public Training {
- public:
-  explicit LanguageModel(unsigned sentences)
-      : model_({"rnnlm", {{"embedding", 128}, {"hidden", 256}, {"words", 10000}}}) {
-    set_model(model_.m);
-    example::Random random(1);
-    for (unsigned i = 0; i < 8; ++i) {  // lengths of a batch are alike
-      const unsigned length = 15 + random.below(15);
-      example::Batch batch(sentences);
-      for (example::Numbers& sentence : batch) {
-        for (unsigned w = 0; w < length; ++w) {
-          sentence.push_back(random.below(10000));
-        }
-      }
-      batches_.push_back(batch);
-    }
-  }
-
- protected:
-  Expression build(ComputationGraph& cg) override {
-    model_.new_graph(cg);
-    return model_.loss(cg, batches_[next_++ % batches_.size()]);
-  }
-
- private:
-  example::Rnnlm model_;
-  std::vector<example::Batch> batches_;
+  Case case_;
+  AdamTrainer trainer_;
+  std::vector<unsigned> places_;
   std::size_t next_ = 0;
 };
 
-class TaggerTraining final : public Training {
- public:
-  explicit TaggerTraining(unsigned sentences)
-      : count_(sentences),
-        model_({"tagger",
-                {{"embedding", 128},
-                 {"hidden", 50},
-                 {"mlp", 32},
-                 {"rows", 69500},
-                 {"words", 0},
-                 {"tags", 9},
-                 {"characters", 0}}}) {
-    set_model(model_.m);
-    example::Random random(1);
-    sentences_.resize(256);
-    for (example::Sentence& sentence : sentences_) {
-      const unsigned length = 5 + random.below(41);
-      for (unsigned i = 0; i < length; ++i) {
-        const unsigned word = random.below(random.below(2) == 0 ? 300U : 69500U);
-        sentence.words.push_back({word, {}});
-        sentence.tags.push_back(word % 9);
-      }
+/// Sentences of 15 to 29 words; the sentences of a batch are alike.
+RnnlmCase make_rnnlm(unsigned batch) {
+  example::Random random(1);
+  std::vector<example::Numbers> sentences(std::size_t{8} * batch);
+  unsigned length = 0;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    length = i % batch == 0 ? 15 + random.below(15) : length;
+    for (unsigned w = 0; w < length; ++w) {
+      sentences[i].push_back(random.below(RnnlmCase::kWords));
     }
   }
-
- protected:
-  Expression build(ComputationGraph& cg) override {
-    model_.new_graph(cg);
-    std::vector<Expression> losses;
-    for (unsigned i = 0; i < count_; ++i) {
-      losses.push_back(model_.loss(cg, sentences_[next_++ % sentences_.size()]));
-    }
-    return sum(losses);
-  }
-
- private:
-  unsigned count_;
-  example::Tagger model_;
-  std::vector<example::Sentence> sentences_;
-  std::size_t next_ = 0;
-};
-
-class TreeTraining final : public Training {
- public:
-  explicit TreeTraining(unsigned sentences)
-      : count_(sentences),
-        trees_(256),
-        model_({"trees", {{"words", 16000}, {"hidden", 128}, {"classes", 5}}}) {
-    set_model(model_.m);
-    example::Random random(1);
-    for (example::Tree& tree : trees_) {
-      append_random_tree(tree, 5 + random.below(29), random,
-                         [&random] { return random.below(random.below(2) == 0 ? 300U : 16000U); });
-    }
-  }
-
- protected:
-  Expression build(ComputationGraph& cg) override {
-    model_.new_graph(cg);
-    std::vector<Expression> losses;
-    for (unsigned i = 0; i < count_; ++i) {
-      losses.push_back(model_.loss(cg, trees_[next_++ % trees_.size()]));
-    }
-    return sum(losses);
-  }
-
- private:
-  unsigned count_;
-  std::vector<example::Tree> trees_;
-  example::TreeModel model_;
-  std::size_t next_ = 0;
-};
-
-/// Two models of the same numbers, one for each number of threads.
-struct Row {
-  std::string name;
-  std::unique_ptr<Training> one, several;
-};
-template <class T>
-Row make_row(const std::string& model, unsigned sentences) {
-  const auto make = [&] {
-    reset_rng(1);
-    return std::make_unique<T>(sentences);
-  };
-  return {model + " n" + std::to_string(sentences), make(), make()};
+  return RnnlmCase(std::move(sentences));
 }
 
 /// The best round: other programs only make rounds longer.
@@ -180,36 +91,35 @@ double best(const std::vector<double>& seconds) {
   return *std::min_element(seconds.begin(), seconds.end());
 }
 
-/// Seconds of `steps` steps on so many threads.
-double seconds_of(Training& training, unsigned threads, unsigned steps,
-                  std::vector<float>& losses) {
-  using Clock = std::chrono::steady_clock;
-  set_threads(threads);
-  const auto start = Clock::now();
-  for (unsigned i = 0; i < steps; ++i) {
-    losses.push_back(training.step());
+/// A row for each number of sentences, each with two models of the same numbers: one for each
+/// number of threads.
+template <class Make>
+void measure(const Options& options, const std::string& model, const Make& make) {
+  for (const unsigned sentences : options.sentences) {
+    const std::string name = model + " n" + std::to_string(sentences);
+    const auto make_training = [&] {
+      reset_rng(1);
+      return std::make_unique<Training<decltype(make(sentences))>>(make, sentences);
+    };
+    const auto one = make_training();
+    const auto several = make_training();
+    const double first = one->seconds(1, 1);
+    several->seconds(options.threads, 1);
+    const auto steps = static_cast<unsigned>(std::clamp(options.seconds / first, 1.0, 50.0));
+    std::vector<double> seconds[2];
+    for (unsigned round = 0; round < options.rounds; ++round) {
+      seconds[0].push_back(one->seconds(1, steps));
+      seconds[1].push_back(several->seconds(options.threads, steps));
+    }
+    if (one->losses != several->losses) {
+      throw std::runtime_error(name + ": the losses differ from the losses of one thread");
+    }
+    const double alone = best(seconds[0]) / steps;
+    const double together = best(seconds[1]) / steps;
+    std::printf("%-12s %10.1f us an update on one thread, %10.1f on %u: %5.2f times as fast\n",
+                name.c_str(), alone * 1e6, together * 1e6, options.threads, alone / together);
+    std::fflush(stdout);
   }
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-void measure(const Options& options, const Row& row) {
-  std::vector<float> losses[2];
-  std::vector<double> seconds[2];
-  const double first = seconds_of(*row.one, 1, 1, losses[0]);
-  seconds_of(*row.several, options.threads, 1, losses[1]);
-  const auto steps = static_cast<unsigned>(std::clamp(options.seconds / first, 1.0, 50.0));
-  for (unsigned round = 0; round < options.rounds; ++round) {
-    seconds[0].push_back(seconds_of(*row.one, 1, steps, losses[0]));
-    seconds[1].push_back(seconds_of(*row.several, options.threads, steps, losses[1]));
-  }
-  if (losses[0] != losses[1]) {
-    throw std::runtime_error(row.name + ": the losses differ from the losses of one thread");
-  }
-  const double one = best(seconds[0]) / steps;
-  const double several = best(seconds[1]) / steps;
-  std::printf("%-12s %10.1f us an update on one thread, %10.1f on %u: %5.2f times as fast\n",
-              row.name.c_str(), one * 1e6, several * 1e6, options.threads, one / several);
-  std::fflush(stdout);
 }
 
 int run(int argc, char** argv) {
@@ -227,20 +137,17 @@ int run(int argc, char** argv) {
   if (is_quick) {
     options.rounds = 1;
     options.seconds = 0.0;
+    options.sentences = {2};
   }
   initialize(params);
-  using Make = Row (*)(const std::string& model, unsigned sentences);
-  const std::vector<std::pair<std::string, Make>> models{{"rnnlm", make_row<LanguageModel>},
-                                                         {"tagger", make_row<TaggerTraining>},
-                                                         {"trees", make_row<TreeTraining>}};
-  for (const auto& [name, make] : models) {
-    for (const unsigned n :
-         is_quick ? std::vector<unsigned>{2} : std::vector<unsigned>{1, 16, 64}) {
-      if (name.rfind(options.only, 0) == 0) {
-        measure(options, make(name, n));
-      }
+  const auto measure_if = [&](const std::string& model, const auto& make) {
+    if (model.rfind(options.only, 0) == 0) {
+      measure(options, model, make);
     }
-  }
+  };
+  measure_if("rnnlm", make_rnnlm);
+  measure_if("tagger", [](unsigned) { return TaggerCase(); });
+  measure_if("trees", [](unsigned) { return TreeCase(16000, 5, 33); });
   return 0;
 }
 

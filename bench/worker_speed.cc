@@ -7,8 +7,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -21,8 +20,9 @@
 #include "dynet/training.h"
 #include "dynet/workers.h"
 
+#include "paper_models.h"
 #include "program.h"
-#include "tagger_model.h"
+#include "timing.h"
 
 namespace dynet::bench {
 namespace {
@@ -35,53 +35,19 @@ struct Options {
   unsigned pieces = 0;
 };
 
-example::Settings tagger_settings() {
-  return {"tagger",
-          {{"embedding", 128},
-           {"hidden", 50},
-           {"mlp", 32},
-           {"rows", 69500},
-           {"words", 0},
-           {"tags", 9},
-           {"characters", 0}}};
-}
-
-/// Sentences of 5 to 45 words, with half of the words among the first few hundred.
-std::vector<example::Sentence> make_sentences() {
-  example::Random random(1);
-  std::vector<example::Sentence> all(256);
-  for (example::Sentence& sentence : all) {
-    const unsigned length = 5 + random.below(41);
-    for (unsigned i = 0; i < length; ++i) {
-      const unsigned word = random.below(random.below(2) == 0 ? 300U : 69500U);
-      sentence.words.push_back({word, {}});
-      sentence.tags.push_back(word % 9);
-    }
-  }
-  return all;
-}
-
 /// A model, its trainer, and an update in this process.
 class Training {
  public:
   explicit Training(const Options& options)
-      : options_(options),
-        sentences_(make_sentences()),
-        model_(tagger_settings()),
-        trainer_(model_.m, 0.001F) {}
+      : options_(options), trainer_(tagger_.model.m, 0.001F) {}
 
   Expression loss(ComputationGraph& cg, const std::vector<unsigned>& examples) {
-    model_.new_graph(cg);
-    losses_.clear();
-    for (const unsigned n : examples) {
-      losses_.push_back(model_.loss(cg, sentences_[n]));
-    }
-    return sum(losses_);
+    return tagger_.loss(cg, examples);
   }
   const std::vector<unsigned>& next_examples() {
     examples_.resize(options_.sentences);
     for (unsigned& n : examples_) {
-      n = static_cast<unsigned>(next_++ % sentences_.size());
+      n = static_cast<unsigned>(next_++ % tagger_.sentences.size());
     }
     return examples_;
   }
@@ -98,35 +64,21 @@ class Training {
     const std::vector<unsigned>& examples = next_examples();
     costs_.clear();
     for (const unsigned n : examples) {
-      costs_.push_back(static_cast<double>(sentences_[n].words.size()));
+      costs_.push_back(static_cast<double>(tagger_.sentences[n].words.size()));
     }
     pool.learn(examples, costs_);
     trainer_.update();
   }
-  ParameterCollection& parameters() { return model_.m; }
+  ParameterCollection& parameters() { return tagger_.model.m; }
 
  private:
   const Options& options_;
-  std::vector<example::Sentence> sentences_;
-  example::Tagger model_;
+  TaggerCase tagger_;
   AdamTrainer trainer_;
-  std::vector<Expression> losses_;
   std::vector<unsigned> examples_;
   std::vector<double> costs_;
   std::size_t next_ = 0;
 };
-
-double seconds_of(const std::function<void()>& f) {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
-  f();
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
 
 /// Seconds of each of `programs`, which take turns.
 std::vector<double> measure(const Options& options,

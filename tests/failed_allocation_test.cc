@@ -16,6 +16,7 @@
 #include "graph/graph.h"
 #include "support/refused_call.h"
 #include "testing/device.h"
+#include "testing/on_threads.h"
 #include "testing/program.h"
 #include "testing/tolerance.h"
 
@@ -31,6 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, FailedAllocation,
 struct Setting {
   bool batching;
   LookupUpdates updates;
+  unsigned threads;
 };
 
 /// Two steps of training with everything a graph offers.
@@ -70,6 +72,7 @@ class Training {
       call("pickneglogsoftmax", [&] { losses_[t] = pickneglogsoftmax(y, 1U); });
     }
     call("lookup", [&] { x = lookup(cg, e_, rows_); });
+    call("* columns", [&] { x = pw_ * x; });  // its gradients are packed in scratch memory
     call("sum_batches", [&] { x = sum_batches(x); });
     call("squared_norm", [&] { losses_[0] = squared_norm(x) + losses_[0]; });
     call("sum", [&] { loss = sum(losses_); });
@@ -104,7 +107,7 @@ class Training {
   AdamTrainer trainer_{model_};
   unsigned pointed_ = 2;
   const std::vector<unsigned> rows_ = [] {
-    std::vector<unsigned> rows(70, 3);  // read often enough for sums of their own
+    std::vector<unsigned> rows(300, 3);  // often enough for sums of their own, and for panels
     rows[5] = 0;
     return rows;
   }();
@@ -115,23 +118,31 @@ class Training {
 
 Numbers train(const Setting& setting) {
   api::drop_resting_states();  // so that memory has to be taken anew
-  const testing::DefaultDevice scope(double_device());
+  set_threads(1);              // so that threads begin anew, without scratch memory
+  const OnThreads on(setting.threads, true);
+  const testing::DefaultDevice scope(setting.threads > 1 ? float_device() : double_device());
   return Training(setting).found;
 }
 
+/// On several threads their scratch memory is refused as well: a share of a loop fails.
 TEST_P(FailedAllocation, TheCallRepeatedIsRight) {
-  const Setting setting{std::get<0>(GetParam()), std::get<1>(GetParam())};
-  FailingNew::arm(-1);
-  const Numbers expected = train(setting);
-  const long all = FailingNew::count;
-  EXPECT_GT(all, 100);
-  for (long n = 0; n < all && !HasFailure(); ++n) {
-    SCOPED_TRACE("allocation " + std::to_string(n));
-    FailingNew::arm(n);
-    const Numbers found = train(setting);
-    EXPECT_EQ(compare(found.all, expected.all, tolerance::kSameInDouble), "");
+  for (const unsigned threads : {1U, 3U}) {
+    const Setting setting{std::get<0>(GetParam()), std::get<1>(GetParam()), threads};
+    FailingNew::arm(-1);
+    const Numbers expected = train(setting);
+    const long all = FailingNew::count;
+    EXPECT_GT(all, 100);
+    long in_threads = 0;
+    for (long n = 0; n < all && !HasFailure(); ++n) {
+      SCOPED_TRACE("allocation " + std::to_string(n) + " on " + std::to_string(threads));
+      FailingNew::arm(n);
+      const Numbers found = train(setting);
+      EXPECT_EQ(compare(found.all, expected.all, tolerance::kSameInDouble), "");
+      in_threads += FailingNew::refused_in_threads;
+    }
+    EXPECT_EQ(in_threads > 0, threads > 1);
+    std::printf("%ld allocations, %ld refused in threads\n", all, in_threads);
   }
-  std::printf("%ld allocations\n", all);
 }
 
 /// A Replay that could not begin leaves the collection as it was: additions are new parameters, not

@@ -10,30 +10,17 @@
 #include <string>
 #include <vector>
 
-#include "dynet/init.h"
-
 #include "kernels/targets.h"
 #include "kernels/team.h"
-#include "ops/simd_rules.h"
 #include "support/generator.h"
 #include "support/samples.h"
 #include "testing/cases.h"
+#include "testing/on_threads.h"
 #include "testing/sanitized.h"
+#include "testing/targets.h"
 
 namespace dynet::testing {
 namespace {
-
-/// While it lives, every loop that can be cut is, into `n` shares.
-class OnThreads {
- public:
-  explicit OnThreads(unsigned n) { set_threads(n); }
-  OnThreads(const OnThreads&) = delete;
-  OnThreads& operator=(const OnThreads&) = delete;
-  ~OnThreads() { set_threads(0); }
-
- private:
-  kernels::CutEverything cuts_;
-};
 
 using Rows = std::vector<std::vector<double>>;
 
@@ -63,24 +50,6 @@ std::string difference(const Result& a, const Result& b) {
   return are_same(a.source_gradients, b.source_gradients) ? "" : "gradients of parameters";
 }
 
-/// Switches the SIMD target from graph to graph.
-class Targets {
- public:
-  Targets() = default;
-  Targets(const Targets&) = delete;
-  Targets& operator=(const Targets&) = delete;
-  ~Targets() { use(usual_); }
-  void take(std::size_t turn) { use(all_[turn % all_.size()]); }
-
- private:
-  static void use(const std::string& name) {
-    kernels::use_target(name);
-    ops::install_simd_rules();
-  }
-  std::vector<std::string> all_ = kernels::supported_targets();
-  std::string usual_ = kernels::current_target();
-};
-
 /// Runs programs on one thread, then on more: one number of threads after the other, as threads
 /// take longer to begin than most programs to run.
 class Comparison {
@@ -96,7 +65,7 @@ class Comparison {
         if (::testing::Test::HasFatalFailure()) {
           return;
         }
-        targets_.take(turn);
+        SimdTarget::use(all_[turn % all_.size()]);  // from graph to graph
         const Result found = run(program, {float_device(), true});
         if (n == 1) {
           expected.push_back(found);
@@ -118,7 +87,8 @@ class Comparison {
     ASSERT_EQ(difference(expected, found), "") << text << '\n' << program.text();
   }
 
-  Targets targets_;
+  const SimdTarget usual_;
+  const std::vector<std::string> all_ = kernels::supported_targets();
   std::size_t count_ = 0;
   const std::uint64_t before_ = kernels::team_counts().loops;
 };

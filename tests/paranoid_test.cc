@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 
@@ -11,9 +12,11 @@
 #include "dynet/ext/add_node.h"
 #include "dynet/param-init.h"
 
+#include "kernels/team.h"
 #include "support/generator.h"
 #include "support/samples.h"
 #include "testing/cases.h"
+#include "testing/on_threads.h"
 
 namespace dynet::testing {
 namespace {
@@ -140,14 +143,20 @@ TEST(Paranoid, EveryOperationPasses) {
   }
 }
 
+/// On several threads too: the members that are computed alone have their loops cut likewise.
 TEST(Paranoid, RandomGraphsPass) {
   const std::vector<Combination> combinations = combinations_of(all_samples());
   const Counts counts;
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-    SCOPED_TRACE(seed);
-    const Program program = random_program(seed, combinations, counts);
-    EXPECT_NO_THROW(run(program, {float_device(), true}));
-    EXPECT_NO_THROW(run(program, {double_device(), true}));
+  for (const unsigned threads : {1U, 3U}) {
+    const OnThreads on(threads);
+    const std::uint64_t loops = kernels::team_counts().loops;
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+      SCOPED_TRACE(seed);
+      const Program program = random_program(seed, combinations, counts);
+      EXPECT_NO_THROW(run(program, {float_device(), true}));
+      EXPECT_NO_THROW(run(program, {double_device(), true}));
+    }
+    EXPECT_EQ(kernels::team_counts().loops > loops, threads > 1);
   }
 }
 

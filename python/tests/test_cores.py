@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import dynet as dy
 import numpy as np
@@ -50,6 +52,26 @@ def test_number() -> None:
     with pytest.raises((TypeError, ValueError)):
         dy.set_threads(-1)
     assert 1 <= dy.get_threads() <= max(1, os.cpu_count() or 1)
+
+
+@pytest.mark.parametrize(
+    "code, words, environment",
+    [
+        ("import dynet_config; dynet_config.set(threads=3)", [], {}),
+        ("", ["--dynet-threads", "3"], {}),
+        ("", [], {"DYNET_THREADS": "3"}),
+    ],
+)
+def test_option(code: str, words: list[str], environment: dict[str, str]) -> None:
+    code += "\nimport dynet; print(dynet.get_threads())"
+    found = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        check=False,
+    )
+    assert (found.stdout, found.stderr) == ("3\n", "")
 
 
 def test_child_process() -> None:

@@ -7,6 +7,7 @@
 #include "dynet/except.h"
 #include "dynet/model.h"
 
+#include "kernels/team.h"
 #include "params/buffer.h"
 #include "params/random_streams.h"
 #include "params/settings.h"
@@ -77,12 +78,14 @@ TEST(Options, AreReadFromTheEnvironment) {
   const Variable decay("DYNET_WEIGHT_DECAY", "0.25");
   const Variable lstm("DYNET_LSTM", "vanilla");
   const Variable devices("DYNET_DEVICES", "CPU:double");
+  const Variable threads("DYNET_THREADS", "6");
   const Variable nothing("DYNET_AUTOBATCH", "");
   const DynetParams p = parsed({});
   EXPECT_EQ(p.random_seed, 7U);
   EXPECT_EQ(p.weight_decay, 0.25F);
   EXPECT_EQ(p.lstm, "vanilla");
   EXPECT_EQ(p.device, "CPU:double");
+  EXPECT_EQ(p.threads, 6U);
   EXPECT_EQ(p.autobatch, 1);
   const DynetParams other = parsed({"--dynet-seed=8", "--dynet-devices=CPU"});  // which go first
   EXPECT_EQ(other.random_seed, 8U);
@@ -307,8 +310,9 @@ TEST_F(InitTest, Threads) {
   EXPECT_EQ(testing::text_of_error<errors::ValueError>([] { set_threads(257); }),
             "set_threads: the value is 257; want a number of threads from 0 to 256");
   EXPECT_EQ(get_threads(), 2U);
+  set_threads(200);
   cleanup();
-  EXPECT_NE(get_threads(), 0U);
+  EXPECT_EQ(get_threads(), kernels::usable_processors());
 }
 
 TEST_F(InitTest, AnAddedDeviceCanBeTheDefault) {

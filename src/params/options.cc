@@ -162,8 +162,7 @@ constexpr Option kOptions[] = {
      }},
     {{"threads", "N",
       "Threads that compute one graph, at most 256. 1: the program's own thread alone. Default 0: "
-      "as "
-      "many as the process may use."},
+      "as many as the process may use."},
      [](DynetParams& p, const std::string& v) {
        p.threads = parse<unsigned>("threads", v, params::kThreadsWanted);
      }},
@@ -333,6 +332,7 @@ void check(const DynetParams& p) {
   if (p.profiling < 0 || p.profiling > 2) {
     bad("profiling", std::to_string(p.profiling), "0, 1 or 2");
   }
+  static_assert(kernels::kMostThreads == 256, "texts of `threads` say so");
   if (p.threads > kernels::kMostThreads) {
     bad("threads", std::to_string(p.threads), kThreadsWanted);
   }

@@ -14,6 +14,7 @@
 #include "dynet/training.h"
 
 #include "kernels/team.h"
+#include "testing/on_threads.h"
 
 namespace dynet {
 namespace {
@@ -129,25 +130,13 @@ std::vector<float> train(const Setting& setting) {
   return model.values();
 }
 
-/// While it lives, threads share each loop of an update that can be.
-class Shared {
- public:
-  explicit Shared(unsigned threads) { set_threads(threads); }
-  Shared(const Shared&) = delete;
-  Shared& operator=(const Shared&) = delete;
-  ~Shared() { set_threads(0); }
-
- private:
-  kernels::CutEverything cuts_;
-};
-
 TEST(SharedUpdate, HasTheBitsOfOneThread) {
   unsigned compared = 0;
   trainers::AllTrainers::for_each([&]<class T>(const T* /*type*/) {
     for (const Setting& setting : kSettings) {
       std::vector<float> want;
       for (const unsigned n : {1U, 2U, 3U, 7U}) {
-        const Shared shared(n);
+        const testing::OnThreads on(n);
         const std::uint64_t loops = kernels::team_counts().loops;
         const std::vector<float> found = train<T>(setting);
         want = n == 1 ? found : want;
@@ -184,7 +173,7 @@ struct WatchingTrainer : SimpleSGDTrainer {
 /// number of threads.
 TEST(SharedUpdate, AsksATrainersOwnFunctionForEachRow) {
   for (const unsigned n : {1U, 2U}) {
-    const Shared shared(n);
+    const testing::OnThreads on(n);
     ParameterCollection all;
     const LookupParameter table = all.add_lookup_parameters(kRows, {3}, ParameterInitConst(0.0F));
     WatchingTrainer trainer(all, 1.0F);

@@ -2,12 +2,12 @@
 
 #include <pthread.h>
 
-#include <cstdlib>
 #include <new>
 
 namespace dynet::util {
 namespace {
 thread_local Scratch* first_of_thread = nullptr;
+constexpr std::align_val_t kAlignment{64};
 }  // namespace
 
 /// Gives back the memory of a thread at its end: in the destructor of a pthread key, which runs
@@ -18,7 +18,7 @@ struct ThreadEnd {
     while (first_of_thread != nullptr) {
       Scratch& it = *first_of_thread;
       first_of_thread = it.next_;
-      std::free(it.data_);
+      ::operator delete(it.data_, kAlignment);
       it.data_ = nullptr;
       it.capacity_ = 0;
       it.next_ = nullptr;
@@ -44,15 +44,12 @@ void Scratch::grow(std::size_t n) {
   if (data_ == nullptr) {
     ThreadEnd::expect();
   }
-  void* fresh = std::aligned_alloc(64, bytes);
-  if (fresh == nullptr) {
-    throw std::bad_alloc();
-  }
+  void* fresh = ::operator new(bytes, kAlignment);
   if (data_ == nullptr) {
     next_ = first_of_thread;
     first_of_thread = this;
   }
-  std::free(data_);
+  ::operator delete(data_, kAlignment);
   data_ = static_cast<float*>(fresh);
   capacity_ = bytes / sizeof(float);
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <thread>
 
 namespace dynet::testing {
 
@@ -16,6 +17,8 @@ struct FailingNew {
   static inline std::atomic<long> count{0};
   static inline std::atomic<long> fail_at{-1};
   static inline std::atomic<long> refused{0};
+  static inline std::atomic<long> refused_in_threads{0};  ///< other than the one that arms
+  static inline std::thread::id arming;
 
   static bool refuses() {
     if (!armed.load(std::memory_order_relaxed)) {
@@ -25,12 +28,15 @@ struct FailingNew {
       return false;
     }
     ++refused;
+    refused_in_threads += std::this_thread::get_id() == arming ? 0 : 1;
     return true;
   }
   /// Refuses allocation `n` from now on, counted from 0.
   static void arm(long n) {
     count = 0;
     refused = 0;
+    refused_in_threads = 0;
+    arming = std::this_thread::get_id();
     fail_at = n;
   }
 };

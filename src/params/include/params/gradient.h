@@ -84,7 +84,8 @@ class LookupGradientLock {
   /// there is no such row; nothing has changed then. `room` is for as many additions.
   void add_list(std::span<const RowGradient> all, std::vector<ext::Addition>& room);
   /// Adds to several rows, all of them there and no two equal: += scale * gradient, with
-  /// the gradients one after the other. `room` is for as many bytes. Two threads may share them.
+  /// the gradients one after the other. `room` is for as many bytes. Threads may
+  /// share them.
   void add_rows(std::span<const unsigned> rows, const std::byte* gradients, double scale,
                 unsigned char* room);
 
