@@ -141,6 +141,13 @@ struct RankModel {
     cg.forward(loss);
     cg.backward(loss);
   }
+  /// Backward of a sum of all words: a gradient of the whole table.
+  void look_at_all_words() const {
+    ComputationGraph cg;
+    const Expression e = sum_elems(parameter(cg, words));
+    cg.forward(e);
+    cg.backward(e);
+  }
   /// All stored values.
   [[nodiscard]] std::vector<float> values() const {
     std::vector<float> all;
