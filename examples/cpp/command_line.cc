@@ -29,7 +29,9 @@ void start_ranks() {
     static_cast<void>(std::freopen("/dev/null", "w", stdout));
   }
 #else
-  throw std::runtime_error("--distributed: this program was built without MPI");
+  throw std::runtime_error(
+      "--distributed: this program was built without MPI; want a build that finds it "
+      "(Debian: openmpi-bin libopenmpi-dev)");
 #endif
 }
 

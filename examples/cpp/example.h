@@ -242,6 +242,7 @@ float learn(Updates& updates, Model& model, const std::vector<AnyExample>& examp
   updates.update();
   return loss;
 }
+
 /// The place of the largest number in each of the scores, which have one size, and in each example
 /// of a batch. Computes all scores together.
 inline Numbers best_of_each(const Expressions& scores) {

@@ -26,6 +26,9 @@
 // SIMD instructions. Checksums find parameters that differ, whatever the reason. A gradient that is
 // not finite is a NumericError on all ranks, with the rank and the parameter.
 //
+// A rank that may run on a processor of another rank computes on one thread from the trainer's
+// start on, as a worker process does, unless the number of threads is set.
+//
 // An Exchange carries the bytes: dynet/mpi.h has the one of MPI. docs/machines.md has examples, the
 // bytes that travel, and the limits. Thread rule: as Trainer::update.
 
@@ -133,7 +136,8 @@ class DistributedTrainer {
  public:
   /// A call of all ranks, when all parameters exist. Gives all ranks the parameters of rank 0, and
   /// moves dense gradients to one buffer. RankError if ranks have other models, options or SIMD
-  /// instructions.
+  /// instructions. UsageError if a parameter has another DistributedTrainer that is not closed.
+  /// ValueError for an exchange that is null, or a patience that is negative or no number.
   DistributedTrainer(Trainer& trainer, std::shared_ptr<distributed::Exchange> exchange,
                      const distributed::Options& options = {});
   DistributedTrainer(const DistributedTrainer&) = delete;
@@ -158,8 +162,8 @@ class DistributedTrainer {
   [[nodiscard]] double sum(double number);
   /// A call of all ranks: the bytes of rank 0.
   [[nodiscard]] std::string from_first(const std::string& bytes);
-  /// A call of all ranks, the last one: a rank that is elsewhere gets a RankError. Gradients move
-  /// back to their own memory. Does nothing a second time.
+  /// A call of all ranks, the last one: a rank that is elsewhere gets a RankError, and later calls
+  /// are a UsageError. Gradients move back to their own memory. Does nothing a second time.
   void close();
   [[nodiscard]] distributed::Traffic traffic() const;
 
@@ -184,6 +188,7 @@ class DistributedCheckpointer {
 
   bool resume();
   void load_best();
+  /// As Checkpointer, but a call that throws has counted: do not repeat it.
   bool step(const std::string& position = "");
   void save(const std::string& position = "");
   void save(const std::string& position, double score);

@@ -11,12 +11,12 @@ import _dynet
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, NoReturn
 
     from _dynet import Trainer
 
 
-class _Carrier:
+class Carrier:
     """Carries the bytes of an exchange between the processes of a communicator."""
 
     _LARGEST = 1 << 30  # of a message: MPI counts in 32 bits
@@ -24,6 +24,10 @@ class _Carrier:
     def __init__(self, comm: Any) -> None:
         from mpi4py import MPI
 
+        if comm is not None and not isinstance(comm, MPI.Comm):
+            raise _dynet.TypeError(
+                f"DistributedTrainer: comm is {comm!r}; want a communicator of mpi4py, or None"
+            )
         self._mpi = MPI
         self._comm = (MPI.COMM_WORLD if comm is None else comm).Dup()
         self.rank: int = self._comm.Get_rank()
@@ -55,11 +59,11 @@ class _Carrier:
         self._comm.Abort(1)
 
 
-_first: list[_Carrier] = []  # ends the job
+_first: list[Carrier] = []  # ends the job
 _trainers: list[weakref.ref[DistributedTrainer]] = []
 
 
-def _end_with(carrier: _Carrier) -> None:
+def _end_with(carrier: Carrier) -> None:
     """From now on an exception that ends this process ends the job, as other ranks would wait."""
     if _first:
         return
@@ -107,8 +111,8 @@ class DistributedTrainer(_dynet._DistributedTrainer):
         check_every: int = 100,
         patience: float = 600.0,
     ) -> None:
-        super().__init__(trainer, _Carrier(comm), gradient, check_every, patience)
-        object.__setattr__(self, "trainer", trainer)
+        object.__setattr__(self, "trainer", trainer)  # first: __getattr__ asks for it
+        super().__init__(trainer, Carrier(comm), gradient, check_every, patience)
         _trainers.append(weakref.ref(self))
 
     def __getattr__(self, name: str) -> Any:
@@ -119,6 +123,12 @@ class DistributedTrainer(_dynet._DistributedTrainer):
 
     def __repr__(self) -> str:
         return f"DistributedTrainer, rank {self.rank} of {self.size}, of {self.trainer!r}"
+
+    def __reduce__(self) -> NoReturn:
+        raise _dynet.TypeError(
+            "DistributedTrainer: it cannot be copied or pickled, as it belongs to this process of "
+            "a job; want its `trainer`"
+        )
 
     def share(self, examples: Sequence[Any]) -> Sequence[Any]:
         """This rank's part of a list that all ranks have."""

@@ -133,7 +133,8 @@ def fit(
 
     With a `DistributedTrainer` all ranks call this function with the same data, and each computes
     its share of every batch. Losses are of all ranks, `on_eval` runs on all, and rank 0's score
-    counts. `checkpoint` is a `DistributedCheckpointer` then.
+    counts. `checkpoint` is a `DistributedCheckpointer` then, and `on_gradient` sees the gradient of
+    this rank's share.
 
     `on_gradient` is called before each update, after `backward`: ``gradient_norms(model)`` has
     something to tell there. `on_step` is called after each update. `on_eval` is called after each
@@ -158,9 +159,16 @@ def fit(
         map(callable, (loss_fn, *callbacks))
     ):
         raise Refused
+    if checkpoint is not None and not isinstance(
+        checkpoint, (Checkpointer, DistributedCheckpointer)
+    ):
+        raise Refused
     wanted = Checkpointer if ranks is None else DistributedCheckpointer
     if checkpoint is not None and not isinstance(checkpoint, wanted):
-        raise Refused
+        raise _dynet.TypeError(
+            f"fit: checkpoint is a {type(checkpoint).__name__}, and trainer is of type "
+            f"{type(trainer).__name__}; want a {wanted.__name__}"
+        )
     if patience is not None and on_eval is None:
         raise _dynet.ValueError("fit: patience wants on_eval, which scores")
     _check_order(checkpoint, larger_is_better)

@@ -13,11 +13,16 @@ import _dynet
 
 
 def complain(error: BaseException) -> None:
-    """Prints an error as a line, without the line of a program that the user did not write."""
+    """Prints an error as a line."""
+    print(f"dynet: {text_of(error)}", file=sys.stderr)
+
+
+def text_of(error: BaseException) -> str:
+    """An error without the line of a program that the user did not write."""
     text = str(error).partition("\n  called at ")[0]
     for call in ("DynetParams.from_args: ", "DynetParams.init: "):
         text = text.removeprefix(call)
-    print(f"dynet: {text}", file=sys.stderr)
+    return text
 
 
 def is_program() -> bool:

@@ -2,7 +2,6 @@
 
 #include "bind_distributed.h"
 
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -16,6 +15,7 @@
 #include "dynet/training.h"
 
 #include "binding.h"
+#include "checkpoints.h"
 #include "gil.h"
 
 namespace dynet::python {
@@ -149,34 +149,6 @@ void bind_trainer(nb::module_& m) {
           "seconds of waiting.");
 }
 
-void bind_saved(nb::class_<DistributedCheckpointer>& c) {
-  using Self = DistributedCheckpointer;
-  c.def_prop_ro("steps", &Self::steps, "Calls of step(), including calls before resume().")
-      .def_prop_ro("position", &Self::position, "The position of the last save() or resume().")
-      .def_prop_ro(
-          "larger_is_better", [](const Self& self) { return self.policy().larger_is_better; },
-          "Of scores.")
-      .def_prop_rw(
-          "metadata", [](const Self& self) { return self.metadata; },
-          [](Self& self, const std::map<std::string, std::string>& texts) {
-            self.metadata = texts;
-          },
-          "A dict of texts that rank 0 saves with each checkpoint; resume() sets it.")
-      .def_prop_ro(
-          "checkpoints",
-          [](const Self& self) {
-            nb::list all;
-            for (const Checkpoint& one : self.checkpoints()) {
-              all.append(nb::make_tuple(one.file, one.steps,
-                                        one.has_score ? nb::cast(one.score) : nb::none()));
-            }
-            return all;
-          },
-          nb::for_getter(
-              nb::sig("def checkpoints(self) -> list[tuple[str, int, typing.Optional[float]]]")),
-          "The checkpoints in the folder, on rank 0: file, steps and score of each.");
-}
-
 void bind_distributed_checkpointer(nb::module_& m) {
   using nb::arg;
   using Self = DistributedCheckpointer;
@@ -186,10 +158,10 @@ void bind_distributed_checkpointer(nb::module_& m) {
   c.def(
        "__init__",
        [](Self* self, const std::string& folder, DistributedTrainer& trainer,
-          std::uint64_t every_steps, double every_seconds, unsigned keep_best, unsigned keep_last,
-          bool larger_is_better) {
-         const CheckpointPolicy policy{every_steps, every_seconds, keep_best, keep_last,
-                                       larger_is_better};
+          std::int64_t every_steps, double every_seconds, std::int64_t keep_best,
+          std::int64_t keep_last, bool larger_is_better) {
+         const CheckpointPolicy policy =
+             policy_from({every_steps, every_seconds, keep_best, keep_last, larger_is_better});
          without_gil([&] { new (self) Self(folder, trainer, policy); });
        },
        arg("folder"), arg("trainer"), arg("every_steps") = 0, arg("every_seconds") = 0.0,
@@ -215,7 +187,8 @@ void bind_distributed_checkpointer(nb::module_& m) {
             without_gil([&] { score ? self.save(position, *score) : self.save(position); });
           },
           arg("position") = "", arg("score") = nb::none(), "Saves now.");
-  bind_saved(c);
+  bind_saved_steps(c, "A dict of texts that rank 0 saves with each checkpoint; resume() sets it.",
+                   "The checkpoints in the folder, on rank 0: file, steps and score of each.");
 }
 
 }  // namespace

@@ -26,6 +26,7 @@
 
 #include "arrays.h"
 #include "binding.h"
+#include "checkpoints.h"
 #include "lists.h"
 #include "signals.h"
 
@@ -164,12 +165,8 @@ void bind_loader(nb::module_& m) {
            "IoError unless all checksums are right.");
 }
 
-struct PyPolicy {
-  std::int64_t every_steps;
-  double every_seconds;
-  std::int64_t keep_best, keep_last;
-  bool larger_is_better;
-};
+}  // namespace
+
 CheckpointPolicy policy_from(const PyPolicy& p) {
   const auto check = [](const char* what, std::int64_t n, std::int64_t least) {
     if (n < least || n > std::numeric_limits<int>::max()) {
@@ -189,35 +186,7 @@ CheckpointPolicy policy_from(const PyPolicy& p) {
   return policy;
 }
 
-/// The known facts of a checkpointer, and the functions that give it others.
-void bind_saved_steps(nb::class_<Checkpointer>& c) {
-  c.def_prop_ro("steps", &Checkpointer::steps, "Calls of step(), including calls before resume().")
-      .def_prop_ro("position", &Checkpointer::position,
-                   "The position of the last save() or resume().")
-      .def_prop_ro(
-          "larger_is_better",
-          [](const Checkpointer& self) { return self.policy().larger_is_better; }, "Of scores.")
-      .def_prop_rw(
-          "metadata", [](const Checkpointer& self) { return self.metadata; },
-          [](Checkpointer& self, const std::map<std::string, std::string>& texts) {
-            self.metadata = texts;
-          },
-          "A dict of texts that is saved with each checkpoint; resume() sets it. Assign a dict to "
-          "change it.")
-      .def_prop_ro(
-          "checkpoints",
-          [](const Checkpointer& self) {
-            nb::list all;
-            for (const Checkpoint& one : self.checkpoints()) {
-              all.append(nb::make_tuple(one.file, one.steps,
-                                        one.has_score ? nb::cast(one.score) : nb::none()));
-            }
-            return all;
-          },
-          nb::for_getter(
-              nb::sig("def checkpoints(self) -> list[tuple[str, int, typing.Optional[float]]]")),
-          "The checkpoints in the folder: file, steps and score of each.");
-}
+namespace {
 
 void bind_checkpointer(nb::module_& m) {
   using nb::arg;
@@ -265,7 +234,11 @@ void bind_checkpointer(nb::module_& m) {
             }
           },
           arg("position") = "", arg("score") = nb::none(), kStoppable, "Saves now.");
-  bind_saved_steps(c);
+  bind_saved_steps(
+      c,
+      "A dict of texts that is saved with each checkpoint; resume() sets it. Assign a dict to "
+      "change it.",
+      "The checkpoints in the folder: file, steps and score of each.");
 }
 
 void bind_additions(nb::module_& m) {

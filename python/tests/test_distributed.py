@@ -11,9 +11,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from far import DEVICE, PRELUDE
+from treebanks import SMALL, write_treebanks
 
 WORDS = 40
 DATA = [([(7 * n + 3 * i) % WORDS for i in range(n % 5 + 1)], n % 4) for n in range(30)]
@@ -31,14 +33,16 @@ def mpirun() -> str:
     return found
 
 
-def run(ranks: int, *words: object, code: int | None = 0) -> str:
+def run(
+    ranks: int, *words: object, code: int | None = 0, program: tuple[str, ...] = (__file__,)
+) -> str:
     allowed = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # of Open MPI 5
     }
-    line = [mpirun(), "-n", str(ranks), sys.executable, __file__, *map(str, words)]
+    line = [mpirun(), "-n", str(ranks), sys.executable, *program, *map(str, words)]
     done = subprocess.run(
         line, env={**os.environ, **allowed}, capture_output=True, text=True, timeout=120
     )
@@ -51,10 +55,10 @@ def numbers(text: str, word: str) -> list[str]:
     return sorted(line.split(": ", 1)[1] for line in text.splitlines() if line.startswith(word))
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_all_ranks_learn_the_same_as_one(ranks: int) -> None:
-    one = numbers(run(1, "train"), "values")
-    more = numbers(run(ranks, "train"), "values")
+@pytest.mark.parametrize(("ranks", "workers"), [(2, 0), (3, 0), (2, 2)])
+def test_all_ranks_learn_the_same_as_one(ranks: int, workers: int) -> None:
+    one = numbers(run(1, "train", 0), "values")
+    more = numbers(run(ranks, "train", workers), "values")
     assert len(one) == 1 and len(more) == ranks
     assert len(set(more)) == 1
     losses = [eval(line.split(" ", 1)[1]) for line in (one[0], more[0])]
@@ -89,6 +93,39 @@ def test_a_number_that_is_not_finite_is_found() -> None:
     assert all("of '/W', from rank 1 of 2" in line for line in numbers(text, "found"))
 
 
+def test_calls_that_are_refused() -> None:
+    assert sorted(numbers(run(1, "refused"), "refused")) == [
+        "DistributedTrainer: comm is 3; want a communicator of mpi4py, or None",
+        "DistributedTrainer: it cannot be copied or pickled, as it belongs to this process of a "
+        "job; want its `trainer`",
+        "fit: checkpoint is a Checkpointer, and trainer is of type DistributedTrainer; want a "
+        "DistributedCheckpointer",
+        "fit: checkpoint is a DistributedCheckpointer, and trainer is of type AdamTrainer; want a "
+        "Checkpointer",
+    ]
+
+
+def dynet_train(folder: Path, output: Path, code: int = 0) -> str:
+    write_treebanks(folder)
+    train = ["-m", "dynet", "train", "tagger", f"--train={folder / 'train.conllu'}"]
+    train += [f"--output={output}", *SMALL, "--epochs=1", "--distributed"]
+    return run(2, *train, code=code, program=())
+
+
+def test_dynet_train_as_two_ranks(tmp_path: Path) -> None:
+    text = dynet_train(tmp_path, tmp_path / "model")
+    assert text.count("epoch 1 ") == 1
+    assert text.count("wrote ") == 1
+    assert (tmp_path / "model.safetensors").exists()
+
+
+def test_a_mistake_that_only_the_first_rank_sees_ends_the_job(tmp_path: Path) -> None:
+    start = time.monotonic()
+    text = dynet_train(tmp_path, tmp_path / "none" / "model", code=1)
+    assert time.monotonic() - start < 20
+    assert "dynet: rank 0 of 2: --output: there is no folder" in text
+
+
 def test_place() -> None:
     import dynet as dy
 
@@ -113,7 +150,8 @@ def main(name: str, *words: str) -> None:
     import dynet_config
 
     exec(PRELUDE)
-    dynet_config.set(random_seed=3, devices=DEVICE or "CPU")
+    workers = int(words[0]) if name == "train" else 0
+    dynet_config.set(random_seed=3, devices=DEVICE or "CPU", shared_parameters=workers > 0)
     import dynet as dy
     import numpy as np
 
@@ -137,7 +175,7 @@ def main(name: str, *words: str) -> None:
         sys.stdout.flush()
 
     if name == "train":
-        report(dy.fit(loss, DATA, trainer, epochs=4, batch=7, progress=False))
+        report(dy.fit(loss, DATA, trainer, epochs=4, batch=7, workers=workers, progress=False))
         trainer.check()
     elif name == "fit":
         checkpoint = dy.DistributedCheckpointer(words[0], trainer, every_steps=2)
@@ -155,6 +193,8 @@ def main(name: str, *words: str) -> None:
             dy.renew_cg()
             loss(DATA[step]).backward()
             trainer.update()
+    elif name == "refused":
+        refused(loss, model, adam, trainer)
     elif name == "nan":
         dy.renew_cg()
         (loss(DATA[trainer.rank]) * (float("nan") if trainer.rank == 1 else 1.0)).backward()
@@ -163,6 +203,29 @@ def main(name: str, *words: str) -> None:
         except dy.NumericError as e:
             text = " ".join(str(e).split())
             sys.stdout.write(f"found {trainer.rank}: {text}\n")
+
+
+def refused(loss: Any, model: Any, adam: Any, trainer: Any) -> None:
+    import copy
+    import pickle
+    import tempfile
+
+    import dynet as dy
+
+    with tempfile.TemporaryDirectory() as folder:
+        alone = dy.Checkpointer(folder, model, adam)
+        together = dy.DistributedCheckpointer(folder, trainer)
+        for call in (
+            lambda: dy.DistributedTrainer(adam, 3),  # type: ignore[arg-type]
+            lambda: pickle.dumps(trainer),
+            lambda: dy.fit(loss, DATA, trainer, checkpoint=alone),
+            lambda: dy.fit(loss, DATA, adam, checkpoint=together),
+        ):
+            with pytest.raises(dy.TypeError) as e:
+                call()
+            sys.stdout.write(f"refused: {str(e.value).splitlines()[0]}\n")
+    with pytest.raises(dy.TypeError, match="cannot be copied"):
+        copy.copy(trainer)
 
 
 def fail(kind: str) -> None:

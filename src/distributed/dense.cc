@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <set>
 
+#include "dynet/except.h"
 #include "dynet/ext/memory.h"
 
 #include "params/access.h"
@@ -17,6 +19,16 @@ using detail::GradientFill;
 using detail::StorageState;
 
 constexpr std::size_t kAlignment = 64;
+
+/// Parameters whose gradients lie in a buffer: a second buffer would take them from the first.
+struct Held {
+  std::mutex mutex;
+  std::set<const ParameterStorage*> parameters;
+};
+Held& held() {
+  static Held& it = *new Held;  // trainers may outlive main()
+  return it;
+}
 
 std::size_t round_up(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -56,6 +68,19 @@ DenseGradients::DenseGradients(const ParameterCollection& model) : model_(model)
     }
   }
   memory_.resize((bytes + 2 * kAlignment) / sizeof(std::uint64_t));
+  {
+    std::set<const ParameterStorage*> mine;
+    Held& all = held();
+    const std::lock_guard lock(all.mutex);
+    for (const Member& m : members_) {
+      if (all.parameters.count(m.storage) != 0) {
+        throw errors::UsageError("DistributedTrainer: '" + m.storage->name +
+                                 "' has another DistributedTrainer; want its close() first");
+      }
+      mine.insert(m.storage);
+    }
+    all.parameters.merge(mine);
+  }
   data_ = reinterpret_cast<std::byte*>(memory_.data());
   data_ += (kAlignment - reinterpret_cast<std::uintptr_t>(data_) % kAlignment) % kAlignment;
   for (Member& m : members_) {
@@ -75,6 +100,11 @@ DenseGradients::~DenseGradients() {
     if (!m.is_staged && is_here) {
       move(*m.storage, m.home);
     }
+  }
+  Held& all = held();
+  const std::lock_guard lock(all.mutex);
+  for (const Member& m : members_) {
+    all.parameters.erase(m.storage);
   }
 }
 

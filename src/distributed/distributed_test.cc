@@ -11,7 +11,10 @@
 #include "dynet/except.h"
 #include "dynet/trainers/all.h"
 
+#include "distributed/processors.h"
+#include "distributed/rows.h"
 #include "distributed/sums.h"
+#include "kernels/team.h"
 #include "test_ranks.h"
 #include "testing/errors.h"
 #include "testing/tolerance.h"
@@ -200,10 +203,7 @@ TEST(Distributed, AWholeTableOnOneRankIsWholeOnAll) {
                         for (unsigned step = 0; step < 3; ++step) {
                           all[r]->learn(sentences(step, r, 2));
                           if (r == 1) {
-                            ComputationGraph cg;
-                            const Expression e = sum_elems(parameter(cg, all[r]->words));
-                            cg.forward(e);
-                            cg.backward(e);
+                            all[r]->look_at_all_words();
                           }
                           trainer.update();
                         }
@@ -236,7 +236,9 @@ TEST(Distributed, APlantedDifferenceIsNamed) {
 }
 
 TEST(Distributed, ANumberThatIsNotFiniteIsFoundOnItsRank) {
-  for (const bool is_row : {false, true}) {
+  enum class Where { kParameter, kRow, kWholeTable };
+  for (const Where where : {Where::kParameter, Where::kRow, Where::kWholeTable}) {
+    const bool is_row = where != Where::kParameter;
     auto all = models(3);
     EXPECT_EQ(run_ranks(3,
                         [&](unsigned r, const Pointer& exchange) {
@@ -246,6 +248,9 @@ TEST(Distributed, ANumberThatIsNotFiniteIsFoundOnItsRank) {
                           trainer.update();
                           const std::vector<float> before = all[r]->values();
                           all[r]->learn(sentences(1, r, 3));
+                          if (r == 2 && where == Where::kWholeTable) {
+                            all[r]->look_at_all_words();
+                          }
                           if (r == 1 && is_row) {
                             std::vector<float> row(6, 0.0F);
                             row[0] = std::numeric_limits<float>::infinity();
@@ -297,6 +302,14 @@ TEST(Distributed, ARankWithOtherCallsIsAnErrorOnAll) {
   });
   EXPECT_NE(rates[0].find("rank 1 of 2 has the learning rate 0.25"), std::string::npos) << rates[0];
   EXPECT_EQ(rates[0], rates[1]);
+  const auto options = run_ranks(2, [&](unsigned r, const Pointer& exchange) {
+    SimpleSGDTrainer sgd(all[r]->parameters);
+    DistributedTrainer trainer(sgd, exchange, {r == 0 ? Gradient::kMean : Gradient::kSum, 5 + r});
+  });
+  EXPECT_EQ(options[0],
+            "DistributedTrainer: rank 1 of 2 has check_every 6 and the gradient's sum, and rank 0 "
+            "check_every 5 and the gradient's mean; want the same options");
+  EXPECT_EQ(options[0], options[1]);
 }
 
 TEST(Distributed, RanksWithOtherModelsAreRefused) {
@@ -339,6 +352,88 @@ TEST(Distributed, ASilentRankIsNamed) {
   for (const unsigned r : {0U, 1U}) {
     EXPECT_NE(errors[r].find("has heard nothing from rank 2 for"), std::string::npos) << errors[r];
   }
+}
+
+/// The gradients of the second trainer would come home to the memory of the first.
+TEST(Distributed, AModelHasOneDistributedTrainer) {
+  auto all = models(2);
+  EXPECT_EQ(run_ranks(2,
+                      [&](unsigned r, const Pointer& exchange) {
+                        SimpleSGDTrainer sgd(all[r]->parameters);
+                        AdamTrainer adam(all[r]->parameters);
+                        DistributedTrainer first(sgd, exchange);
+                        EXPECT_EQ(testing::text_of_error<errors::UsageError>(
+                                      [&] { const DistributedTrainer second(adam, exchange); }),
+                                  "DistributedTrainer: '/hidden' has another DistributedTrainer; "
+                                  "want its close() first");
+                        all[r]->learn(sentences(0, r, 2));
+                        first.update();
+                        first.close();
+                        EXPECT_EQ(testing::text_of_error<errors::UsageError>(
+                                      [&] { static_cast<void>(first.sum(1.0)); }),
+                                  "DistributedTrainer: it is closed; want no call after close()");
+                        DistributedTrainer second(adam, exchange, {.check_every = 1});
+                        all[r]->learn(sentences(1, r, 2));
+                        second.update();
+                      }),
+            none(2));
+  EXPECT_EQ(all[1]->values(), all[0]->values());
+  SimpleSGDTrainer sgd(all[0]->parameters);
+  EXPECT_EQ(testing::text_of_error<errors::ValueError>(
+                [&] { const DistributedTrainer trainer(sgd, nullptr); }),
+            "DistributedTrainer: the exchange is null; want the result of mpi::start(), for "
+            "example");
+}
+
+/// A rank that freezes a table after backward announces no rows, and sends none.
+TEST(Distributed, RowsOfAFrozenTableStay) {
+  const RankModel model;
+  model.learn(sentences(0, 0, 1));
+  distributed::Rows rows(model.words.get_storage(), 0, 1);
+  EXPECT_GT(rows.touched(), 0U);
+  model.words.p->updated = false;
+  EXPECT_EQ(rows.touched(), 0U);
+  rows.begin();
+  const std::vector<std::byte> before(1024, std::byte{7});
+  std::vector<std::byte> place = before;
+  rows.write_numbers(place.data());
+  EXPECT_EQ(place, before);
+}
+
+/// Ranks on one machine that may use the same processors would have more threads than processors.
+TEST(DistributedDeathTest, RanksThatMayMeetComputeOnOneThread) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, as the default stays
+  const auto threads_after = [](unsigned size) {
+    auto all = models(size);
+    const std::vector<std::string> errors = run_ranks(size, [&](unsigned r, const Pointer& e) {
+      SimpleSGDTrainer sgd(all[r]->parameters);
+      DistributedTrainer trainer(sgd, e);
+    });
+    return errors == none(size) ? get_threads() : 0;
+  };
+  EXPECT_EXIT(
+      {
+        const unsigned alone = threads_after(1);
+        const unsigned two = threads_after(2);
+        set_threads(3);
+        const bool is_right =
+            alone == kernels::usable_processors() && two == 1 && threads_after(2) == 3;
+        std::exit(is_right ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+TEST(Distributed, ProcessorsOfOtherMachinesAreNotShared) {
+  const distributed::Processors here = distributed::usable_processors();
+  EXPECT_TRUE(have_common_processor(here, here));
+  distributed::Processors there = here;
+  there.machine[0] = static_cast<char>(there.machine[0] + 1);
+  EXPECT_FALSE(have_common_processor(here, there));
+  distributed::Processors beside = here;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    CPU_ISSET(i, &here.set) ? CPU_CLR(i, &beside.set) : CPU_SET(i, &beside.set);
+  }
+  EXPECT_FALSE(have_common_processor(here, beside));
 }
 
 TEST(Distributed, GradientsComeHome) {

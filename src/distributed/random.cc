@@ -3,10 +3,8 @@
 #include <cstdint>
 #include <mutex>
 #include <random>
-#include <sstream>
 
 #include "dynet/errors.h"
-#include "dynet/globals.h"
 
 #include "params/random_streams.h"
 
@@ -17,24 +15,18 @@ std::mutex generator_lock;  // ranks may be threads of one process, as in tests
 
 std::string random_state() {
   const std::lock_guard lock(generator_lock);
-  std::ostringstream text;
-  text << params::random_seed() << ' ' << params::random_streams_given() << ' ' << *rndeng;
-  return text.str();
+  return params::random_state_text();
 }
 
 void take_random_state(const std::string& text) {
-  std::uint64_t seed = 0;
-  std::uint64_t given = 0;
-  std::mt19937 generator;
-  std::istringstream in(text);
-  if (!(in >> seed >> given >> generator)) {
+  const auto state = params::random_state_from(text);
+  if (!state) {
     throw errors::IoError(
         "distributed: the random state of a rank is damaged; want a seed, a number of streams and "
         "a generator");
   }
   const std::lock_guard lock(generator_lock);
-  *rndeng = generator;
-  params::restore_random_streams(seed, given);
+  params::restore_random_state(*state);
 }
 
 void take_first_random_state(const std::string& text, unsigned rank) {

@@ -9,8 +9,10 @@
 #include "dynet/ext/memory.h"
 
 #include "distributed/checksum.h"
+#include "distributed/processors.h"
 #include "distributed/random.h"
 #include "kernels/targets.h"
+#include "kernels/team.h"
 #include "params/access.h"
 #include "params/gradient.h"
 #include "params/stored.h"
@@ -41,10 +43,25 @@ struct Introduction {
   std::uint64_t check_every;
   std::uint64_t gradient;
   char instructions[16];
+  Processors processors;
 };
+static_assert(sizeof(Introduction) <= kLeastRoom);
 
 std::string rank_of(unsigned rank, unsigned size) {
   return "rank " + std::to_string(rank) + " of " + std::to_string(size);
+}
+
+std::string options_of(const Introduction& i) {
+  return "check_every " + std::to_string(i.check_every) + " and the gradient's " +
+         (i.gradient == static_cast<std::uint64_t>(Gradient::kSum) ? "sum" : "mean");
+}
+
+/// RankError for a rank whose introduction is not rank 0's.
+[[noreturn]] void refuse(unsigned rank, unsigned size, const std::string& theirs,
+                         const std::string& firsts, const std::string& want) {
+  throw errors::RankError("DistributedTrainer: " + rank_of(rank, size) + ' ' + theirs +
+                              ", and rank 0 " + firsts + "; want " + want,
+                          rank);
 }
 
 }  // namespace
@@ -68,12 +85,16 @@ Ranks::Ranks(Trainer& trainer, std::shared_ptr<Exchange> exchange, const Options
   is_present_.resize(dense);
   is_whole_.resize(rows_.size());
   has_rows_.resize(rows_.size());
+  staged_.resize(rows_.size());
   mine_.resize(sizeof(Header) + words_ * sizeof(std::uint64_t) + rows_.size() * sizeof(TableNote));
   room_ = std::max(kLeastRoom, mine_.size());
   all_.resize(room_ * size());
+  dense_ = std::make_unique<DenseGradients>(model_);
+}
+
+void Ranks::start() {
   compare_models();
   spread_values();
-  dense_ = std::make_unique<DenseGradients>(model_);
   take_first_random_state(from_first(random_state()), rank());
 }
 
@@ -85,11 +106,31 @@ void Ranks::compare_models() {
     signatures.push_back(signature(*p));
     signature_ = std::rotl(signature_, 7) * 31 + signatures.back();
   }
+  introduce();
+  std::vector<std::uint64_t> theirs(signatures.size() * size());
+  const std::size_t bytes = signatures.size() * sizeof(std::uint64_t);
+  rounds_.gather(signatures.data(), bytes, reinterpret_cast<std::byte*>(theirs.data()), bytes);
+  for (std::size_t i = 0; i < signatures.size(); ++i) {
+    for (unsigned r = 1; r < size(); ++r) {
+      if (theirs[r * signatures.size() + i] != theirs[i]) {
+        refuse(r, size(), "has another parameter at place " + std::to_string(i) + " of its model",
+               "another name, shape or type there: '" + all[i]->name + "' " +
+                   to_string(params::shape_of(*all[i])) + " on rank " + std::to_string(rank()),
+               "one model, made in one order");
+      }
+    }
+  }
+}
+
+/// The first announcement. A rank that may meet another one on a processor computes on one thread,
+/// unless the program has set the number.
+void Ranks::introduce() {
   Introduction mine{{Call::kStart, signature_, 0, 0, 0, 0},
-                    all.size(),
+                    ModelAccess::all(model_).size(),
                     options_.check_every,
                     static_cast<std::uint64_t>(options_.gradient),
-                    {}};
+                    {},
+                    usable_processors()};
   kernels::current_target().copy(mine.instructions, sizeof mine.instructions - 1);
   rounds_.gather(&mine, sizeof mine, all_.data(), room_);
   check_calls();
@@ -99,38 +140,25 @@ void Ranks::compare_models() {
     return i;
   };
   const Introduction first = of(0);
-  const auto refuse = [&](unsigned r, const std::string& theirs, const std::string& firsts,
-                          const std::string& want) {
-    throw errors::RankError("DistributedTrainer: " + rank_of(r, size()) + ' ' + theirs +
-                                ", and rank 0 " + firsts + "; want " + want,
-                            r);
-  };
   for (unsigned r = 1; r < size(); ++r) {
     const Introduction other = of(r);
     if (other.parameters != first.parameters) {
-      refuse(r, "has a model with " + std::to_string(other.parameters) + " parameters and tables",
+      refuse(r, size(),
+             "has a model with " + std::to_string(other.parameters) + " parameters and tables",
              "one with " + std::to_string(first.parameters), "one model");
     }
     if (std::strcmp(other.instructions, first.instructions) != 0) {
-      refuse(r, std::string("computes with ") + other.instructions,
+      refuse(r, size(), std::string("computes with ") + other.instructions,
              std::string("with ") + first.instructions,
              "the same instructions, as rounding depends on them: set DYNET_SIMD on all ranks");
     }
     if (other.check_every != first.check_every || other.gradient != first.gradient) {
-      refuse(r, "has other options", "these", "the same gradient and check_every");
+      refuse(r, size(), "has " + options_of(other), options_of(first), "the same options");
     }
   }
-  std::vector<std::uint64_t> theirs(signatures.size() * size());
-  const std::size_t bytes = signatures.size() * sizeof(std::uint64_t);
-  rounds_.gather(signatures.data(), bytes, reinterpret_cast<std::byte*>(theirs.data()), bytes);
-  for (std::size_t i = 0; i < signatures.size(); ++i) {
-    for (unsigned r = 1; r < size(); ++r) {
-      if (theirs[r * signatures.size() + i] != theirs[i]) {
-        refuse(r, "has another parameter at place " + std::to_string(i) + " of its model",
-               "another name, shape or type there: '" + all[i]->name + "' " +
-                   to_string(params::shape_of(*all[i])) + " on rank " + std::to_string(rank()),
-               "one model, made in one order");
-      }
+  for (unsigned r = 0; r < size(); ++r) {
+    if (r != rank() && have_common_processor(of(r).processors, mine.processors)) {
+      kernels::set_one_thread_by_default();
     }
   }
 }
@@ -171,6 +199,9 @@ const Ranks::TableNote& Ranks::note(unsigned r, std::size_t table) const {
 
 /// Tells the others this call, the gradients and the tables of this rank, and hears theirs.
 void Ranks::announce(Call call, std::uint64_t size) {
+  if (is_closed_ && call != Call::kEnd) {
+    throw errors::UsageError("DistributedTrainer: it is closed; want no call after close()");
+  }
   const Header header{call,
                       signature_,
                       updates_,
@@ -180,14 +211,14 @@ void Ranks::announce(Call call, std::uint64_t size) {
   std::memcpy(mine_.data(), &header, sizeof header);
   auto* const words = reinterpret_cast<std::uint64_t*>(mine_.data() + sizeof header);
   std::fill_n(words, words_, 0U);
-  for (std::size_t i = 0; dense_ != nullptr && i < dense_->size(); ++i) {
+  for (std::size_t i = 0; i < is_present_.size(); ++i) {
     words[i / 64] |= std::uint64_t{dense_->has_gradient(i) ? 1U : 0U} << (i % 64);
   }
   auto* const notes = reinterpret_cast<TableNote*>(words + words_);
   for (std::size_t t = 0; t < rows_.size(); ++t) {
     const LookupParameterStorage& table = *ModelAccess::lookups(model_)[t];
     const StorageState& s = table.state();
-    notes[t].rows = table.updated ? rows_[t]->touched() : 0;
+    notes[t].rows = rows_[t]->touched();
     notes[t].flags = (table.updated && table.all_updated ? TableNote::kWhole : 0) |
                      (s.lags() ? TableNote::kLags : 0);
     notes[t].factor = s.decay_factor();
@@ -324,18 +355,8 @@ void Ranks::exchange_numbers() {
   }
 }
 
-/// Leaves the gradient of all ranks in the model.
-void Ranks::exchange(std::uint64_t examples) {
-  const params::UpdateScope scope(params::usage_of(model_), "DistributedTrainer::update");
-  if (ModelAccess::parameters(model_).size() != dense_->size() ||
-      ModelAccess::lookups(model_).size() != rows_.size()) {
-    throw errors::UsageError(
-        "DistributedTrainer::update: parameters were added to the model since the trainer was "
-        "made; want them before it");
-  }
-  announce(Call::kUpdate, examples);
-  settle_alike();
-  take_factors();
+/// Which gradients any rank has: of parameters, of whole tables, of rows.
+void Ranks::unite_presence() {
   for (std::size_t i = 0; i < is_present_.size(); ++i) {
     is_present_[i] = false;
     for (unsigned r = 0; r < size() && !is_present_[i]; ++r) {
@@ -352,48 +373,67 @@ void Ranks::exchange(std::uint64_t examples) {
     is_whole_[t] = is_whole;
     has_rows_[t] = has_rows && !is_whole;
   }
+}
+
+/// Adds the gradient of a table as a whole to the sums.
+void Ranks::begin_whole(std::size_t t) {
+  StorageState& s = ModelAccess::lookups(model_)[t]->state();
+  const std::lock_guard lock(s.mutex);
+  s.is_pristine = s.is_pristine && s.fill == detail::GradientFill::kEmpty;
+  s.fill_gradient();
+  std::byte* data = s.gradient.change();
+  if (!s.device.is_host_visible()) {
+    staged_[t].resize(static_cast<std::size_t>(s.elements * s.number_bytes));
+    s.device.memory->copy_out(data, staged_[t].data(), staged_[t].size());
+    data = staged_[t].data();
+  }
+  sums_.add(Vector{data, s.elements, s.kernels.number()});
+}
+void Ranks::end_whole(std::size_t t) {
+  LookupParameterStorage& table = *ModelAccess::lookups(model_)[t];
+  params::GradientLock lock(table);
+  if (!table.device->is_host_visible()) {
+    table.state().device.memory->copy_in(staged_[t].data(), lock.data(), staged_[t].size());
+  }
+  lock.written();
+}
+
+/// Leaves the gradient of all ranks in the model.
+void Ranks::exchange(std::uint64_t examples) {
+  const params::UpdateScope scope(params::usage_of(model_), "DistributedTrainer::update");
+  if (ModelAccess::parameters(model_).size() != is_present_.size() ||
+      ModelAccess::lookups(model_).size() != rows_.size()) {
+    throw errors::UsageError(
+        "DistributedTrainer::update: parameters were added to the model since the trainer was "
+        "made; want them before it");
+  }
+  announce(Call::kUpdate, examples);
+  settle_alike();
+  take_factors();
+  unite_presence();
   exchange_numbers();
   sums_.clear();
   dense_->begin(is_present_, sums_);
-  std::vector<std::vector<std::byte>> staged(rows_.size());
   for (std::size_t t = 0; t < rows_.size(); ++t) {
-    StorageState& s = ModelAccess::lookups(model_)[t]->state();
     if (has_rows_[t]) {
       rows_[t]->unite();
       sums_.add(*rows_[t]);
     } else if (is_whole_[t]) {
-      const std::lock_guard lock(s.mutex);
-      s.is_pristine = s.is_pristine && s.fill == detail::GradientFill::kEmpty;
-      s.fill_gradient();
-      std::byte* data = s.gradient.change();
-      if (!s.device.is_host_visible()) {
-        staged[t].resize(static_cast<std::size_t>(s.elements * s.number_bytes));
-        s.device.memory->copy_out(data, staged[t].data(), staged[t].size());
-        data = staged[t].data();
-      }
-      sums_.add(Vector{data, s.elements, s.kernels.number()});
+      begin_whole(t);
     }
   }
   sums_.run(factors_);
   dense_->end(is_present_);
   for (std::size_t t = 0; t < rows_.size(); ++t) {
-    LookupParameterStorage& table = *ModelAccess::lookups(model_)[t];
     if (has_rows_[t]) {
       rows_[t]->store();
     } else if (is_whole_[t]) {
-      params::GradientLock lock(table);
-      if (!staged[t].empty()) {
-        table.state().device.memory->copy_in(staged[t].data(), lock.data(), staged[t].size());
-      }
-      lock.written();
+      end_whole(t);
     }
   }
 }
 
 void Ranks::update(std::uint64_t examples) {
-  if (is_closed_) {
-    throw errors::UsageError("DistributedTrainer::update: the trainer is closed");
-  }
   exchange(examples);
   try {
     trainer_.update();
@@ -406,6 +446,23 @@ void Ranks::update(std::uint64_t examples) {
   }
 }
 
+/// The parameter or the table of a number that the sums found.
+const ParameterStorageBase* Ranks::owner_of(const void* place) const {
+  for (std::size_t t = 0; t < rows_.size(); ++t) {
+    const auto& table = ModelAccess::lookups(model_)[t];
+    const StorageState& s = table->state();
+    const std::byte* const begin =
+        s.device.is_host_visible() ? s.gradient.data() : staged_[t].data();
+    const auto* const at = static_cast<const std::byte*>(place);
+    const bool is_in_whole =
+        is_whole_[t] && at >= begin && at < begin + s.elements * s.number_bytes;
+    if (place == rows_[t].get() || is_in_whole) {
+      return table.get();
+    }
+  }
+  return dense_->owner_of(place);
+}
+
 /// All ranks had the same error, from the same numbers. Each tells what it found in its own sums.
 void Ranks::tell_culprit(const std::string& text) {
   struct Found {
@@ -415,12 +472,7 @@ void Ranks::tell_culprit(const std::string& text) {
   const Culprit& culprit = sums_.culprit();
   Found mine{culprit.count, culprit.rank, all.size()};
   if (culprit.count != 0) {
-    const ParameterStorageBase* owner = dense_->owner_of(culprit.place);
-    const auto table = std::find_if(rows_.begin(), rows_.end(),
-                                    [&](const auto& rows) { return rows.get() == culprit.place; });
-    if (table != rows_.end()) {
-      owner = ModelAccess::lookups(model_)[static_cast<std::size_t>(table - rows_.begin())].get();
-    }
+    const ParameterStorageBase* const owner = owner_of(culprit.place);
     for (std::size_t i = 0; i < all.size(); ++i) {
       mine.storage = all[i].get() == owner ? i : mine.storage;
     }
@@ -438,12 +490,10 @@ void Ranks::tell_culprit(const std::string& text) {
   if (first == nullptr) {
     throw errors::NumericError(text);
   }
-  const std::string name =
-      first->storage < all.size() ? "'" + all[first->storage]->name + "'" : "a table";
   throw errors::NumericError(text + "\n  " + std::to_string(count) +
                              " numbers of the gradient of all ranks are not " +
-                             "finite; the first are of " + name + ", from " +
-                             rank_of(static_cast<unsigned>(first->rank), size()));
+                             "finite; the first are of '" + all.at(first->storage)->name +
+                             "', from " + rank_of(static_cast<unsigned>(first->rank), size()));
 }
 
 void Ranks::check() {
@@ -520,6 +570,7 @@ std::vector<std::string> Ranks::gather(const std::string& text) {
   text.copy(all.data() + begins[rank()], text.size());
   rounds_.gather_parts(reinterpret_cast<std::byte*>(all.data()), begins);
   std::vector<std::string> texts;
+  texts.reserve(size());
   for (unsigned r = 0; r < size(); ++r) {
     texts.push_back(all.substr(begins[r], begins[r + 1] - begins[r]));
   }

@@ -27,7 +27,7 @@ std::uint32_t Rows::touched() const {
   StorageState& s = table_.state();
   const std::lock_guard lock(s.mutex);
   s.absorb_exposed_rows();
-  return table_.all_updated ? 0 : static_cast<std::uint32_t>(s.touched.size());
+  return !table_.updated || table_.all_updated ? 0 : static_cast<std::uint32_t>(s.touched.size());
 }
 
 bool Rows::is_list(std::uint32_t count) const {
@@ -42,7 +42,7 @@ std::size_t Rows::number_bytes(std::uint32_t count) const {
 
 void Rows::begin() {
   const StorageState& s = table_.state();
-  rows_[rank_].assign(s.touched.begin(), s.touched.end());
+  rows_[rank_].assign(s.touched.begin(), table_.updated ? s.touched.end() : s.touched.begin());
   std::sort(rows_[rank_].begin(), rows_[rank_].end());
 }
 

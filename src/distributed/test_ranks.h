@@ -1,6 +1,7 @@
 #pragma once
 
-// Ranks that are threads of one process, for tests of the exchange without MPI, and their model.
+// Ranks that are threads of one process, for tests of the exchange without MPI, and the model of
+// all ranks in tests.
 
 #include <chrono>
 #include <condition_variable>
@@ -129,17 +130,28 @@ struct RankModel {
     }
     return sum(losses);
   }
-  /// Backward of the mean loss of some sentences.
-  void learn(const std::vector<unsigned>& sentences) const {
-    ComputationGraph cg;
+  [[nodiscard]] Expression sum_of(ComputationGraph& cg,
+                                  const std::vector<unsigned>& sentences) const {
     std::vector<Expression> losses;
     losses.reserve(sentences.size());
     for (const unsigned n : sentences) {
       losses.push_back(sentence(cg, n));
     }
-    const Expression loss = average(losses);
+    return sum(losses);
+  }
+  /// Backward of the mean loss of some sentences.
+  void learn(const std::vector<unsigned>& sentences) const {
+    ComputationGraph cg;
+    const Expression loss = sum_of(cg, sentences) / static_cast<float>(sentences.size());
     cg.forward(loss);
     cg.backward(loss);
+  }
+  /// Backward of a sum of all words: a gradient of the whole table.
+  void look_at_all_words() const {
+    ComputationGraph cg;
+    const Expression e = sum_elems(parameter(cg, words));
+    cg.forward(e);
+    cg.backward(e);
   }
   /// All stored values.
   [[nodiscard]] std::vector<float> values() const {
@@ -166,12 +178,13 @@ inline std::vector<std::unique_ptr<RankModel>> models(unsigned size, float decay
   return all;
 }
 
+constexpr unsigned kSentences = 97;
 /// The sentences of one rank in a step, of 12 in all: 12, 6, 4 or 3 of them.
 inline std::vector<unsigned> sentences(unsigned step, unsigned rank, unsigned size) {
   std::vector<unsigned> mine;
   for (unsigned i = 0; i < 12; ++i) {
     if (i * size / 12 == rank) {
-      mine.push_back((step * 17 + i * 5) % 97);
+      mine.push_back((step * 17 + i * 5) % kSentences);
     }
   }
   return mine;

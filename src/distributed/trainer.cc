@@ -25,6 +25,23 @@ void keep_for_ever(std::unique_ptr<distributed::Ranks> ranks) {
 
 }  // namespace
 
+DistributedTrainer::Implementation::Implementation(Trainer& trainer,
+                                                   std::shared_ptr<distributed::Exchange> exchange,
+                                                   const distributed::Options& options) {
+  if (exchange == nullptr) {
+    throw errors::ValueError(
+        "DistributedTrainer: the exchange is null; want the result of mpi::start(), for example");
+  }
+  ranks_ = std::make_unique<distributed::Ranks>(trainer, std::move(exchange), options);
+  try {
+    ranks_->start();
+  } catch (...) {
+    ranks_->note_error();
+    let_go();
+    throw;
+  }
+}
+
 DistributedTrainer::Implementation::~Implementation() {
   if (std::uncaught_exceptions() == exceptions_) {
     try {
@@ -35,6 +52,10 @@ DistributedTrainer::Implementation::~Implementation() {
   } else {
     ranks_->note_error();
   }
+  let_go();
+}
+
+void DistributedTrainer::Implementation::let_go() {
   ranks_->give_back_gradients();
   if (ranks_->is_broken()) {
     keep_for_ever(std::move(ranks_));

@@ -5,13 +5,10 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
-#include <random>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "dynet/except.h"
-#include "dynet/globals.h"
 #include "dynet/training.h"
 
 #include "io/model_reader.h"
@@ -112,24 +109,12 @@ std::vector<std::string> checkpoints_in(const std::string& folder) {
   return files;
 }
 
-/// Seed and number of streams of random operations, then the generator of initial values.
-std::string random_state() {
-  std::ostringstream text;
-  text << params::random_seed() << ' ' << params::random_streams_given() << ' ' << *rndeng;
-  return text.str();
-}
-struct RandomState {
-  std::uint64_t seed = 0;
-  std::uint64_t given = 0;
-  std::mt19937 generator;
-};
-RandomState read_random_state(const SafetensorsFile& file) {
-  RandomState state;
-  std::istringstream text(text_of(file, kRandom));
-  if (!(text >> state.seed >> state.given >> state.generator)) {
+params::RandomState read_random_state(const SafetensorsFile& file) {
+  auto state = params::random_state_from(text_of(file, kRandom));
+  if (!state) {
     bad_text(file, kRandom);
   }
-  return state;
+  return *state;
 }
 
 }  // namespace
@@ -195,7 +180,7 @@ bool Checkpointer::resume() {
     owns_folder_ = true;
     return false;
   }
-  const RandomState random = read_random_state(*file);
+  const params::RandomState random = read_random_state(*file);
   std::string position = text_of(*file, kPosition);
   std::map<std::string, std::string> texts;
   for (const auto& [key, text] : file->header().metadata) {
@@ -214,8 +199,7 @@ bool Checkpointer::resume() {
   // Nothing below can fail: it puts the read numbers into place.
   const params::UpdateScope scope(params::usage_of(model_), "Checkpointer::resume");
   reader.commit();
-  *rndeng = random.generator;
-  params::restore_random_streams(random.seed, random.given);
+  params::restore_random_state(random);
   steps_ = last_saved_step_ = checkpoints_.back().steps;
   position_ = std::move(position);
   metadata = std::move(texts);
@@ -315,7 +299,7 @@ void Checkpointer::write(const std::string& file, const std::string& position,
   }
   texts[kSteps] = std::to_string(steps_);
   texts[kPosition] = position;
-  texts[kRandom] = random_state();
+  texts[kRandom] = params::random_state_text();
   if (score != nullptr) {
     char digits[32];
     texts[kScore] = std::string(digits, std::to_chars(digits, digits + sizeof(digits), *score).ptr);

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <sstream>
 #include <utility>
 
 #include "dynet/except.h"
@@ -50,6 +51,24 @@ std::uint64_t random_streams_given() { return next_stream.load(); }
 void restore_random_streams(std::uint64_t value, std::uint64_t given) {
   seed.store(value);
   next_stream.store(given);
+}
+
+std::string random_state_text() {
+  std::ostringstream text;
+  text << random_seed() << ' ' << random_streams_given() << ' ' << *rndeng;
+  return text.str();
+}
+std::optional<RandomState> random_state_from(const std::string& text) {
+  RandomState state;
+  std::istringstream in(text);
+  if (!(in >> state.seed >> state.given >> state.generator)) {
+    return std::nullopt;
+  }
+  return state;
+}
+void restore_random_state(const RandomState& state) {
+  *rndeng = state.generator;
+  restore_random_streams(state.seed, state.given);
 }
 
 Settings& settings() {

@@ -26,54 +26,17 @@
 #include "dynet/training.h"
 #include "dynet/workers.h"
 
+#include "test_ranks.h"
+
 namespace {
 
-using World = std::shared_ptr<dynet::distributed::Exchange>;
+using dynet::distributed::Exchange;
+using dynet::testing::RankModel;
+using World = std::shared_ptr<Exchange>;
 
-constexpr unsigned kSentences = 97;
-
-/// The model of src/distributed/test_ranks.h.
-struct Model {
-  dynet::ParameterCollection parameters;
-  dynet::LookupParameter words = parameters.add_lookup_parameters(200, {6}, "words");
-  dynet::Parameter hidden = parameters.add_parameters({8, 6}, 0.0F, "hidden");
-  dynet::Parameter scores = parameters.add_parameters({5, 8}, 0.0F, "scores");
-
-  [[nodiscard]] dynet::Expression sentence(dynet::ComputationGraph& cg, unsigned n) const {
-    std::vector<dynet::Expression> losses;
-    for (unsigned i = 0; i <= n % 5; ++i) {
-      const dynet::Expression x =
-          tanh(parameter(cg, hidden) * lookup(cg, words, (7 * n + 3 * i) % 200));
-      losses.push_back(pickneglogsoftmax(parameter(cg, scores) * x, (n + i) % 5));
-    }
-    return dynet::sum(losses);
-  }
-  [[nodiscard]] dynet::Expression sum_of(dynet::ComputationGraph& cg,
-                                         const std::vector<unsigned>& sentences) const {
-    std::vector<dynet::Expression> losses;
-    losses.reserve(sentences.size());
-    for (const unsigned n : sentences) {
-      losses.push_back(sentence(cg, n));
-    }
-    return dynet::sum(losses);
-  }
-  void learn(const std::vector<unsigned>& sentences) const {
-    dynet::ComputationGraph cg;
-    const dynet::Expression loss = sum_of(cg, sentences) / static_cast<float>(sentences.size());
-    cg.forward(loss);
-    cg.backward(loss);
-  }
-};
-
-/// This rank's sentences of a step, of 12 in all.
-std::vector<unsigned> share(const dynet::distributed::Exchange& world, unsigned step) {
-  std::vector<unsigned> mine;
-  for (unsigned i = 0; i < 12; ++i) {
-    if (i * world.size() / 12 == world.rank()) {
-      mine.push_back((step * 17 + i * 5) % kSentences);
-    }
-  }
-  return mine;
+/// This rank's sentences of a step.
+std::vector<unsigned> share(const Exchange& world, unsigned step) {
+  return dynet::testing::sentences(step, world.rank(), world.size());
 }
 
 /// A line that others do not divide.
@@ -84,7 +47,7 @@ void say(const char* text, unsigned rank, unsigned long long number, double loss
   std::cout.write(line, n).flush();
 }
 
-void report(const Model& model, const dynet::distributed::Exchange& world) {
+void report(const RankModel& model, const Exchange& world) {
   unsigned long long sum = 1469598103934665603ULL;
   for (const auto& p : model.parameters.parameters_list()) {
     for (const float x : dynet::as_vector(p->values)) {
@@ -100,8 +63,8 @@ void report(const Model& model, const dynet::distributed::Exchange& world) {
       sum = (sum ^ bits) * 1099511628211ULL;
     }
   }
-  std::vector<unsigned> all(kSentences);
-  for (unsigned n = 0; n < kSentences; ++n) {
+  std::vector<unsigned> all(dynet::testing::kSentences);
+  for (unsigned n = 0; n < dynet::testing::kSentences; ++n) {
     all[n] = n;
   }
   dynet::ComputationGraph cg;
@@ -110,7 +73,7 @@ void report(const Model& model, const dynet::distributed::Exchange& world) {
 }
 
 int train(const World& world, unsigned steps, const std::string& how) {
-  Model model;
+  RankModel model;
   dynet::AdamTrainer adam(model.parameters, 0.005F);
   adam.set_lookup_updates(how == "exact"   ? dynet::LookupUpdates::kExact
                           : how == "dense" ? dynet::LookupUpdates::kDense
@@ -126,7 +89,7 @@ int train(const World& world, unsigned steps, const std::string& how) {
 }
 
 int resume(const World& world, const std::string& folder, unsigned steps, unsigned every) {
-  Model model;
+  RankModel model;
   dynet::AdamTrainer adam(model.parameters, 0.005F);
   dynet::DistributedTrainer trainer(adam, world, {.check_every = 1});
   dynet::CheckpointPolicy policy;
@@ -156,7 +119,7 @@ void note_time(const std::string& file) {
   std::ofstream(file) << std::chrono::duration<double>(now).count();
 }
 
-void fail(const std::string& kind, Model& model) {
+void fail(const std::string& kind, RankModel& model) {
   if (kind == "throw" || kind == "caught") {
     throw std::runtime_error("a fault of the test");
   }
@@ -176,7 +139,7 @@ void fail(const std::string& kind, Model& model) {
 
 int fault(const World& world, const std::string& kind, unsigned rank, unsigned at,
           const std::string& folder) {
-  Model model;
+  RankModel model;
   dynet::AdamTrainer adam(model.parameters, 0.005F);
   dynet::DistributedTrainer trainer(adam, world, {.patience = kind == "hang" ? 3.0 : 60.0});
   dynet::CheckpointPolicy policy;
@@ -198,7 +161,7 @@ int fault(const World& world, const std::string& kind, unsigned rank, unsigned a
 
 /// Each rank shares its sentences among two workers of its own.
 int pool(const World& world, unsigned steps) {
-  Model model;
+  RankModel model;
   dynet::AdamTrainer adam(model.parameters, 0.005F);
   dynet::DistributedTrainer trainer(adam, world, {.check_every = 10});
   dynet::WorkerPool workers(

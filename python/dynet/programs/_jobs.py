@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from io import TextIOWrapper
 
 import _dynet
@@ -15,7 +16,7 @@ from ._lm import LanguageModel
 from ._ner import Ner
 from ._parser import Parser
 from ._tagger import Tagger
-from ._training import follow_first_rank, model_file
+from ._training import model_file, one_of_ranks
 from ._training import train as run_training
 from ._transitions import TransitionParser
 from ._tree_tagger import TreeTagger
@@ -30,8 +31,11 @@ KINDS: tuple[Any, ...] = (Tagger, Parser, TransitionParser, Ner, LanguageModel)
 
 def train(options: argparse.Namespace) -> None:
     """``dynet train tagger`` and the other kinds."""
-    if options.distributed:
-        follow_first_rank(options)
+    with one_of_ranks(options) if options.distributed else nullcontext():
+        _train(options)
+
+
+def _train(options: argparse.Namespace) -> None:
     output = model_file(options.output)
     folder = os.path.dirname(output) or "."
     if not os.path.isdir(folder):

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
 import time
+from contextlib import contextmanager, redirect_stdout
 
 import _dynet
 
 from dynet import DistributedTrainer, fit
+from dynet._distributed import Carrier
+from dynet._program import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from dynet import Step
@@ -25,19 +30,19 @@ def model_file(name: str) -> str:
     return name if name.endswith(SUFFIX) else name + SUFFIX
 
 
-def follow_first_rank(options: argparse.Namespace) -> None:
-    """Ranks but the first print nothing, and write to a folder that goes with the process."""
-    import atexit
-    import sys
-    import tempfile
-
-    from mpi4py import MPI
-
-    if MPI.COMM_WORLD.Get_rank() != 0:
-        own = tempfile.TemporaryDirectory()
-        atexit.register(own.cleanup)
-        options.output = os.path.join(own.name, "model")
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+@contextmanager
+def one_of_ranks(options: argparse.Namespace) -> Iterator[None]:
+    """Ranks but the first print nothing, and write to a folder that goes with the process. An error
+    of one rank, such as a folder that is not there, ends the job, as the others wait for it."""
+    ranks = Carrier(None)
+    with tempfile.TemporaryDirectory() as own, open(os.devnull, "w") as nowhere:
+        if ranks.rank != 0:
+            options.output = os.path.join(own, "model")
+        try:
+            with redirect_stdout(sys.stdout if ranks.rank == 0 else nowhere):
+                yield
+        except (_dynet.Error, OSError) as error:
+            ranks.abort(text_of(error))
 
 
 def train(

@@ -20,6 +20,7 @@ namespace dynet::distributed {
 /// Thread rule: as Trainer::update.
 class DenseGradients {
  public:
+  /// UsageError if a parameter's gradient lies in another buffer.
   explicit DenseGradients(const ParameterCollection& model);
   DenseGradients(const DenseGradients&) = delete;
   DenseGradients& operator=(const DenseGradients&) = delete;

@@ -28,6 +28,8 @@ namespace dynet::distributed {
 class Ranks {
  public:
   Ranks(Trainer& trainer, std::shared_ptr<Exchange> exchange, const Options& options);
+  /// The first call of all ranks.
+  void start();
 
   [[nodiscard]] unsigned rank() const { return rounds_.rank(); }
   [[nodiscard]] unsigned size() const { return rounds_.size(); }
@@ -55,6 +57,7 @@ class Ranks {
  private:
   struct TableNote;
   void compare_models();
+  void introduce();
   void announce(Call call, std::uint64_t size);
   [[nodiscard]] const Header& header(unsigned r) const;
   [[nodiscard]] const std::uint64_t* presence(unsigned r) const;
@@ -62,10 +65,14 @@ class Ranks {
   void check_calls() const;
   [[nodiscard]] std::string described(unsigned r) const;
   void settle_alike();
+  void unite_presence();
+  void begin_whole(std::size_t table);
+  void end_whole(std::size_t table);
   void exchange(std::uint64_t examples);
   void exchange_numbers();
   void take_factors();
   void compare_values();
+  [[nodiscard]] const ParameterStorageBase* owner_of(const void* place) const;
   [[noreturn]] void tell_culprit(const std::string& text);
 
   Trainer& trainer_;
@@ -83,6 +90,7 @@ class Ranks {
   std::vector<std::byte> mine_, all_, numbers_;
   std::vector<std::size_t> begins_;
   std::vector<bool> is_present_, is_whole_, has_rows_;
+  std::vector<std::vector<std::byte>> staged_;  ///< whole gradients of a device, per table
   std::vector<double> factors_;
   bool is_closed_ = false;
 };

@@ -25,14 +25,15 @@ class Rows {
  public:
   Rows(LookupParameterStorage& table, unsigned rank, unsigned ranks);
 
-  /// The number of rows with a gradient; all of the table counts as none.
+  /// The number of rows with a gradient: none of a frozen table, or of one with a gradient as a
+  /// whole.
   [[nodiscard]] std::uint32_t touched() const;
   /// The bytes of so many numbers: four bytes each, or a bit for each row of the table.
   [[nodiscard]] std::size_t number_bytes(std::uint32_t count) const;
   /// Lists the rows of this rank.
   void begin();
   void write_numbers(std::byte* to) const;
-  /// IndexError for a row that the table lacks.
+  /// RankError for a row that the table lacks.
   void read_numbers(unsigned rank, std::uint32_t count, const std::byte* from);
   /// Computes the union and collects the rows of this rank.
   void unite();

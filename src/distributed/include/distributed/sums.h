@@ -69,7 +69,7 @@ class Sums {
 
 /// to[i] = the sum of factors[r] * parts[r][i], over the parts that are not null. `to` may be one
 /// of the parts. Returns how many sums are not finite; then `bad` is the first part that is not,
-/// or, if all parts are finite, stays. For tests.
+/// or, if all parts are finite, stays. Also for rows.
 std::uint64_t add_parts(ext::Number number, std::byte* to,
                         const std::vector<const std::byte*>& parts,
                         const std::vector<double>& factors, std::int64_t n, unsigned& bad);

@@ -2,7 +2,6 @@
 
 #include <exception>
 #include <memory>
-#include <utility>
 
 #include "distributed/ranks.h"
 
@@ -11,8 +10,7 @@ namespace dynet {
 class DistributedTrainer::Implementation {
  public:
   Implementation(Trainer& trainer, std::shared_ptr<distributed::Exchange> exchange,
-                 const distributed::Options& options)
-      : ranks_(std::make_unique<distributed::Ranks>(trainer, std::move(exchange), options)) {}
+                 const distributed::Options& options);
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
   ~Implementation();
@@ -20,6 +18,8 @@ class DistributedTrainer::Implementation {
   [[nodiscard]] distributed::Ranks& ranks() const { return *ranks_; }
 
  private:
+  void let_go();
+
   std::unique_ptr<distributed::Ranks> ranks_;
   int exceptions_ = std::uncaught_exceptions();  ///< when the trainer was made
 };

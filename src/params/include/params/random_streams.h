@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <random>
+#include <string>
 
 #include "dynet/globals.h"
 
@@ -21,6 +23,18 @@ void seed_random_streams(std::uint64_t seed);
 [[nodiscard]] std::uint64_t random_streams_given();
 /// Goes on with a seed as after so many streams.
 void restore_random_streams(std::uint64_t seed, std::uint64_t given);
+
+/// All random numbers of the process: seed and streams of random operations, and `*rndeng`.
+struct RandomState {
+  std::uint64_t seed = 0;
+  std::uint64_t given = 0;  ///< streams
+  std::mt19937 generator;
+};
+/// The present state as text, in files and between ranks.
+[[nodiscard]] std::string random_state_text();
+/// The state of such a text; none for another text.
+[[nodiscard]] std::optional<RandomState> random_state_from(const std::string& text);
+void restore_random_state(const RandomState& state);
 
 /// Runs `f`, which draws from `*rndeng`. If `f` throws, the generator is as before, so that the
 /// repeated call draws the same numbers. The copy of the generator takes 0.1 us.
