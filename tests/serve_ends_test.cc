@@ -150,6 +150,7 @@ TEST(Serve, AWaitingRequestIsLateWhileOthersRun) {
       server.submit([](ComputationGraph& cg, Reader& /*reader*/) { return ask_for_ever(cg); });
   auto late = server.submit(reading_of(1), milliseconds(5));
   EXPECT_THROW(got(late), errors::TimeoutError);
+  EXPECT_FALSE(running.wait_for(milliseconds(0))) << "nothing had to end first";
   running.cancel();
 }
 
