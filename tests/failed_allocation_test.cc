@@ -1,11 +1,14 @@
 // Every allocation of a training step fails once: the exception is out_of_memory, and the failed
-// call, repeated, leads to the numbers of a step without failures.
+// call, repeated, leads to the numbers of a step without failures. In a server's thread, each
+// request has an answer all the same.
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dynet/expr.h"
 #include "dynet/ops/input.h"
@@ -15,6 +18,7 @@
 #include "api/graph_state.h"
 #include "graph/graph.h"
 #include "support/refused_call.h"
+#include "support/served.h"
 #include "testing/device.h"
 #include "testing/on_threads.h"
 #include "testing/program.h"
@@ -142,6 +146,53 @@ TEST_P(FailedAllocation, TheCallRepeatedIsRight) {
     }
     EXPECT_EQ(in_threads > 0, threads > 1);
     std::printf("%ld allocations, %ld refused in threads\n", all, in_threads);
+  }
+}
+
+/// Requests of all ends, while allocation `n` of the server's thread is refused. Whether it was.
+bool serve_without(long n, bool stops) {
+  ServedModel model;
+  ServeOptions options;
+  options.max_nodes = 60;
+  options.max_running = 4;
+  RequestServer<Reader> server(model.reader, options);
+  Gate gate;
+  auto first = server.submit([&](ComputationGraph& /*cg*/, Reader& /*reader*/) { gate.pass(); });
+  gate.await_one();
+  std::vector<Answer<Reading>> answers;
+  for (unsigned i = 0; i < 6; ++i) {
+    answers.push_back(server.submit(reading_of(i, 3)));
+  }
+  answers[1].cancel();
+  answers.push_back(server.submit(reading_of(1), std::chrono::nanoseconds(1)));
+  auto endless =
+      server.submit([](ComputationGraph& cg, Reader& /*reader*/) { return ask_for_ever(cg); });
+  FailingNew::arm(n);
+  FailingNew::armed = true;
+  gate.open();
+  if (stops) {
+    server.stop();
+  }
+  for (const auto& answer : answers) {
+    EXPECT_TRUE(answer.wait_for(kTooLong));
+  }
+  endless.cancel();
+  EXPECT_TRUE(endless.wait_for(kTooLong));
+  EXPECT_TRUE(first.wait_for(kTooLong));
+  const ServeCounts counts = until_idle(server);
+  FailingNew::armed = false;
+  EXPECT_EQ(counts.accepted, 9U);
+  EXPECT_EQ(counts.finished + counts.failed + counts.timed_out + counts.cancelled, 9U);
+  return FailingNew::refused != 0;
+}
+
+TEST(FailedAllocation, EachRequestHasAnAnswer) {
+  for (const bool stops : {false, true}) {
+    long n = 0;
+    for (; serve_without(n, stops) && !HasFailure(); ++n) {
+    }
+    EXPECT_GT(n, stops ? 1 : 100);
+    std::printf("%ld allocations\n", n);
   }
 }
 

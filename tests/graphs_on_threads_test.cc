@@ -1,5 +1,5 @@
 // Graphs on several threads: the same bits as on one, for every example of every operation and
-// for random graphs.
+// for random graphs. A server has a thread that computes beside the program's.
 
 #include <gtest/gtest.h>
 
@@ -14,10 +14,12 @@
 #include "kernels/team.h"
 #include "support/generator.h"
 #include "support/samples.h"
+#include "support/served.h"
 #include "testing/cases.h"
 #include "testing/on_threads.h"
 #include "testing/sanitized.h"
 #include "testing/targets.h"
+#include "testing/tolerance.h"
 
 namespace dynet::testing {
 namespace {
@@ -115,6 +117,37 @@ TEST(GraphsOnThreads, RandomGraphs) {
       f(random_program(seed, combinations, counts), "seed " + std::to_string(seed));
     }
   });
+}
+
+TEST(GraphsOnThreads, AServerComputesBesideTheProgram) {
+  ServedModel model;
+  const auto all_alone = [&] {
+    std::vector<Reading> readings;
+    for (unsigned i = 0; i < Reader::kLetters; ++i) {
+      readings.push_back(model.alone(i));
+    }
+    return readings;
+  };
+  std::vector<Reading> right;
+  {
+    const OnThreads one(1);
+    right = all_alone();
+  }
+  const OnThreads three(3);
+  RequestServer<Reader> server(model.reader);
+  for (int turn = 0; turn < 10; ++turn) {
+    std::vector<Answer<Reading>> answers;
+    for (unsigned i = 0; i < Reader::kLetters; ++i) {
+      answers.push_back(server.submit(reading_of(i)));
+    }
+    const std::vector<Reading> alone = all_alone();
+    for (unsigned i = 0; i < Reader::kLetters; ++i) {
+      EXPECT_EQ(alone[i].score, right[i].score) << i;
+      const Reading served = got(answers[i]);
+      EXPECT_EQ(served.steps, right[i].steps) << i;
+      EXPECT_NEAR(served.score, right[i].score, tolerance::kFloatAgainstDouble) << i;
+    }
+  }
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ namespace {
 using testing::ask_for_ever;
 using testing::error_of;
 using testing::Gate;
+using testing::got;
 using testing::Reader;
 using testing::Reading;
 using testing::reading_of;
@@ -45,11 +46,11 @@ TEST(Serve, AnExceptionEndsItsRequestAlone) {
     }));
   }
   for (unsigned i = 0; i < 20; ++i) {
-    EXPECT_EQ(answers[i].get().steps, model.alone(i).steps);
+    EXPECT_EQ(got(answers[i]).steps, model.alone(i).steps);
     if (i % 2 == 0) {
-      EXPECT_THROW(bad[i].get(), std::out_of_range);
+      EXPECT_THROW(got(bad[i]), std::out_of_range);
     } else {
-      EXPECT_THROW(bad[i].get(), errors::ShapeError);
+      EXPECT_THROW(got(bad[i]), errors::ShapeError);
     }
   }
   const ServeCounts counts = until_idle(server);
@@ -79,15 +80,15 @@ TEST(Serve, AFailedQuestionMeetsTheRequestThatAsked) {
     cg.revert();
     throw std::runtime_error(told);
   });
-  EXPECT_EQ(error_of([&] { stale.get(); }),
+  EXPECT_EQ(error_of([&] { got(stale); }),
             "RequestServer: a question of request 0: stale expression 0: its computation graph was "
             "destroyed");
-  EXPECT_EQ(error_of([&] { open.get(); }),
+  EXPECT_EQ(error_of([&] { got(open); }),
             "RequestServer: request 1 asks with a checkpoint open, which would hold for the other "
             "tasks, too; want the end of it before the question, or one around all tasks");
-  EXPECT_THROW(server.submit([](ComputationGraph& cg, Reader& /*reader*/) { cg.clear(); }).get(),
+  EXPECT_THROW(got(server.submit([](ComputationGraph& cg, Reader& /*reader*/) { cg.clear(); })),
                errors::GraphError);
-  EXPECT_EQ(server.submit(reading_of(1)).get().steps, model.alone(1).steps);
+  EXPECT_EQ(got(server.submit(reading_of(1))).steps, model.alone(1).steps);
 }
 
 TEST(Serve, ACancelledRequestEnds) {
@@ -106,11 +107,11 @@ TEST(Serve, ACancelledRequestEnds) {
   waiting.cancel();
   endless.cancel();
   gate.open();
-  EXPECT_EQ(error_of([&] { endless.get(); }), "RequestServer: the request was cancelled");
+  EXPECT_EQ(error_of([&] { got(endless); }), "RequestServer: the request was cancelled");
   EXPECT_EQ(held.use_count(), 1) << "the task and its function are gone before the answer";
-  EXPECT_THROW(waiting.get(), errors::CancelledError);
+  EXPECT_THROW(got(waiting), errors::CancelledError);
   EXPECT_FALSE(has_run);
-  blocked.get();
+  got(blocked);
   blocked.cancel();  // too late: nothing happens
   const ServeCounts counts = until_idle(server);
   EXPECT_EQ(counts.cancelled, 2U);
@@ -124,7 +125,7 @@ TEST(Serve, ARequestThatIsLateEnds) {
   RequestServer<Reader> server(model.reader, options);
   auto endless =
       server.submit([](ComputationGraph& cg, Reader& /*reader*/) { return ask_for_ever(cg); });
-  EXPECT_EQ(error_of([&] { endless.get(); }),
+  EXPECT_EQ(error_of([&] { got(endless); }),
             "RequestServer: the request has not ended in its time of 20 ms");
   Gate gate;
   auto blocked = server.submit([&](ComputationGraph& /*cg*/, Reader& /*reader*/) { gate.pass(); },
@@ -133,10 +134,10 @@ TEST(Serve, ARequestThatIsLateEnds) {
   auto waiting = server.submit(reading_of(1), milliseconds(1));
   std::this_thread::sleep_for(milliseconds(5));
   gate.open();
-  EXPECT_THROW(waiting.get(), errors::TimeoutError);
-  blocked.get();
+  EXPECT_THROW(got(waiting), errors::TimeoutError);
+  got(blocked);
   EXPECT_EQ(until_idle(server).timed_out, 2U);
-  EXPECT_EQ(error_of([&] { blocked.get(); }),
+  EXPECT_EQ(error_of([&] { got(blocked); }),
             "Answer: get() a second time; the result was given before");
 }
 
@@ -148,8 +149,26 @@ TEST(Serve, AWaitingRequestIsLateWhileOthersRun) {
   auto running =
       server.submit([](ComputationGraph& cg, Reader& /*reader*/) { return ask_for_ever(cg); });
   auto late = server.submit(reading_of(1), milliseconds(5));
-  EXPECT_THROW(late.get(), errors::TimeoutError);
+  EXPECT_THROW(got(late), errors::TimeoutError);
+  EXPECT_FALSE(running.wait_for(milliseconds(0))) << "nothing had to end first";
   running.cancel();
+}
+
+TEST(Serve, ARequestIsLateWhileTheServerWaitsForOthers) {
+  Model model;
+  ServeOptions options;
+  options.max_wait = std::chrono::hours(1);
+  RequestServer<Reader> server(model.reader, options);
+  auto late = server.submit(reading_of(1), milliseconds(5));
+  EXPECT_THROW(got(late), errors::TimeoutError);
+}
+
+TEST(Serve, ATimeBeyondTheClockIsNoBound) {
+  Model model;
+  RequestServer<Reader> server(model.reader);
+  auto answer = server.submit(reading_of(1), std::chrono::nanoseconds::max());
+  EXPECT_TRUE(answer.wait_for(std::chrono::nanoseconds::max()));
+  EXPECT_EQ(answer.get().steps, model.alone(1).steps);
 }
 
 TEST(Serve, ARequestWithTooManyNodesEnds) {
@@ -159,9 +178,9 @@ TEST(Serve, ARequestWithTooManyNodesEnds) {
   RequestServer<Reader> server(model.reader, options);
   auto large =
       server.submit([](ComputationGraph& cg, Reader& /*reader*/) { return ask_for_ever(cg); });
-  EXPECT_EQ(error_of([&] { large.get(); }),
+  EXPECT_EQ(error_of([&] { got(large); }),
             "RequestServer: request 0 has made 51 nodes; want at most 50 (max_request_nodes)");
-  server.submit(reading_of(1, 2)).get();
+  got(server.submit(reading_of(1, 2)));
 }
 
 TEST(Serve, AnOverloadIsRefused) {
@@ -182,7 +201,7 @@ TEST(Serve, AnOverloadIsRefused) {
   EXPECT_THROW(server.submit(reading_of(9)), errors::OverloadError);
   gate.open();
   for (auto& answer : answers) {
-    EXPECT_GT(answer.get().steps, 0U);
+    EXPECT_GT(got(answer).steps, 0U);
   }
   const ServeCounts counts = until_idle(server);
   EXPECT_EQ(counts.refused, 2U);
@@ -217,7 +236,7 @@ TEST(Serve, WrongOptionsAreRefused) {
 TEST(Serve, AnIdleServerWaitsForOthers) {
   Model model;
   ServeOptions options;
-  options.max_wait = std::chrono::seconds(30);
+  options.max_wait = std::chrono::nanoseconds::max();
   options.max_running = 4;
   RequestServer<Reader> server(model.reader, options);
   std::vector<Answer<Reading>> answers;
@@ -225,7 +244,7 @@ TEST(Serve, AnIdleServerWaitsForOthers) {
     answers.push_back(server.submit(reading_of(i, 1)));
   }
   for (auto& answer : answers) {
-    answer.get();  // the fourth ends the wait
+    got(answer);  // the fourth ends the wait
   }
   EXPECT_EQ(until_idle(server).rounds, 1U);
 }
@@ -243,7 +262,7 @@ TEST(Serve, AStoppedServerEndsItsRequests) {
     }
   }  // the destructor waits for no request
   for (auto& answer : answers) {
-    EXPECT_EQ(error_of([&] { answer.get(); }),
+    EXPECT_EQ(error_of([&] { got(answer); }),
               "RequestServer: the server stopped before the request was at its end");
   }
 }
@@ -255,10 +274,12 @@ TEST(Serve, ADrainedServerAnswersAll) {
   for (unsigned i = 0; i < 300; ++i) {
     answers.push_back(server.submit(reading_of(i)));
   }
+  std::thread other([&] { server.drain(); });
   server.drain();
+  other.join();
   for (auto& answer : answers) {
     EXPECT_TRUE(answer.wait_for(milliseconds(0)));
-    EXPECT_GT(answer.get().steps, 0U);
+    EXPECT_GT(got(answer).steps, 0U);
   }
   EXPECT_EQ(error_of([&] { server.submit(reading_of(1)); }),
             "RequestServer: submit after the server was closed");
@@ -272,10 +293,10 @@ TEST(Serve, ARequestMaySubmitAnotherAndLetGoOfTheServer) {
   auto outer = server->submit([&](ComputationGraph& /*cg*/, Reader& /*reader*/) {
     return std::make_shared<Answer<Reading>>(server->submit(reading_of(3)));
   });
-  EXPECT_EQ(outer.get()->get().steps, model.alone(3).steps);
+  EXPECT_EQ(got(*got(outer)).steps, model.alone(3).steps);
   auto closes =
       server->submit([&](ComputationGraph& /*cg*/, Reader& /*reader*/) { server->drain(); });
-  EXPECT_EQ(error_of([&] { closes.get(); }),
+  EXPECT_EQ(error_of([&] { got(closes); }),
             "RequestServer: a request closes its own server; want another thread");
   Gate gate;
   auto last = server->submit([&](ComputationGraph& /*cg*/, Reader& /*reader*/) {
@@ -283,7 +304,7 @@ TEST(Serve, ARequestMaySubmitAnotherAndLetGoOfTheServer) {
     server.reset();
   });
   gate.open();
-  last.get();
+  got(last);
   EXPECT_EQ(server, nullptr);
 }
 

@@ -29,10 +29,12 @@ namespace {
 
 using testing::error_of;
 using testing::Gate;
+using testing::got;
 using testing::read;
 using testing::Reader;
 using testing::Reading;
 using testing::reading_of;
+using testing::until;
 using testing::until_idle;
 using Model = testing::ServedModel;
 using std::chrono::milliseconds;
@@ -48,7 +50,7 @@ TEST(Serve, AnswersAreThoseOfOneRequestAfterTheOther) {
   }
   unsigned lengths = 0;
   for (unsigned first = 0; first < 200; ++first) {
-    const Reading served = answers[first].get();
+    const Reading served = got(answers[first]);
     const Reading alone = model.alone(first);
     EXPECT_EQ(served.steps, alone.steps) << first;
     EXPECT_NEAR(served.score, alone.score, tolerance::kFloatAgainstDouble) << first;
@@ -97,7 +99,7 @@ TEST(Serve, ARoundIsOnePlanOfTheGroupsOfRunTogether) {
     }
     gate.open();
     for (auto& answer : answers) {
-      answer.get();
+      got(answer);
     }
     const ServeCounts counts = until_idle(server);
     EXPECT_EQ(counts.rounds, 1U);
@@ -128,8 +130,8 @@ TEST(Serve, SmallQuestionsGoAheadOfLargeOnesForSomeRounds) {
     co_return small_rounds;
   });
   gate.open();
-  EXPECT_EQ(large.get(), 8U);
-  small.get();
+  EXPECT_EQ(got(large), 8U);
+  got(small);
   EXPECT_EQ(until_idle(server).rounds, 20U);
 }
 
@@ -145,11 +147,9 @@ TEST(Serve, RequestsJoinWhileOthersRun) {
     }
     co_return rounds;
   });
-  while (server.counts().rounds < 3) {
-    std::this_thread::yield();
-  }
-  server.submit([&](ComputationGraph& /*cg*/, Reader& /*reader*/) { has_joined = true; }).get();
-  EXPECT_GE(waits.get(), 3);
+  until([&] { return server.counts().rounds >= 3; });
+  got(server.submit([&](ComputationGraph& /*cg*/, Reader& /*reader*/) { has_joined = true; }));
+  EXPECT_GE(got(waits), 3);
 }
 
 TEST(Serve, RequestsMayBeFunctionsOfAllForms) {
@@ -173,13 +173,15 @@ TEST(Serve, RequestsMayBeFunctionsOfAllForms) {
     const Reading inner = co_await read(cg, reader, 4, 3);
     co_return std::to_string(inner.steps);
   });
-  step.get();
-  EXPECT_EQ(number.get(), stepped);
-  EXPECT_EQ(text.get(), std::to_string(model.alone(4, 3).steps));
+  got(step);
+  EXPECT_EQ(got(number), stepped);
+  EXPECT_EQ(got(text), std::to_string(model.alone(4, 3).steps));
   auto none =
       server.submit([](ComputationGraph& /*cg*/, Reader& /*reader*/) { return TaskStep(); });
-  EXPECT_EQ(error_of([&] { none.get(); }),
-            "co_await: the task is empty; want a coroutine or a function that has not run yet");
+  EXPECT_EQ(
+      error_of([&] { got(none); }),
+      "RequestServer: the task of the request is empty; want a coroutine or a function that has "
+      "not run yet");
 }
 
 TEST(Serve, RequestsRunWithoutDropoutAndGradients) {
@@ -188,7 +190,7 @@ TEST(Serve, RequestsRunWithoutDropoutAndGradients) {
   auto is_on = server.submit([](ComputationGraph& /*cg*/, Reader& /*reader*/) {
     return Evaluating::is_on() && execute::is_in_inference_scope();
   });
-  EXPECT_TRUE(is_on.get());
+  EXPECT_TRUE(got(is_on));
 }
 
 // ---- models
@@ -214,15 +216,13 @@ TEST(Serve, RequestsEndWithTheModelWithWhichTheyBegan) {
         (parameter(cg, model.reader.out) * lookup(cg, model.reader.letters, 1U)).value());
   };
   auto before = server.submit(score_twice);
-  while (server.counts().rounds == 0) {
-    std::this_thread::yield();
-  }
+  until([&] { return server.counts().rounds != 0; });
   server.replace(new_model.reader);
   auto after = server.submit(reading_of(5));
-  EXPECT_EQ(after.get().score, new_model.alone(5).score);
+  EXPECT_EQ(got(after).score, new_model.alone(5).score);
   EXPECT_FALSE(before.wait_for(milliseconds(0)));
   may_end = true;
-  const auto [first, last] = before.get();
+  const auto [first, last] = got(before);
   EXPECT_EQ(first, score_of(old_model));
   EXPECT_EQ(last, score_of(old_model));
   EXPECT_NE(last, score_of(new_model));
@@ -244,14 +244,12 @@ TEST(Serve, AReplacedModelIsGivenBackAndABrokenOneRefused) {
   EXPECT_EQ(error_of([&] { const RequestServer<Counted> server(Counted{living, true}); }),
             "no such file");
   RequestServer<Counted> server(Counted{living});
-  server.submit([](ComputationGraph& /*cg*/, Counted& /*model*/) {}).get();
+  got(server.submit([](ComputationGraph& /*cg*/, Counted& /*model*/) {}));
   EXPECT_GT(living.use_count(), 1);
   EXPECT_EQ(error_of([&] { server.replace(Counted{living, true}); }), "no such file");
-  server.submit([](ComputationGraph& /*cg*/, Counted& /*model*/) {}).get();
+  got(server.submit([](ComputationGraph& /*cg*/, Counted& /*model*/) {}));
   server.replace(Counted{nullptr});
-  while (living.use_count() != 1) {
-    std::this_thread::yield();  // an idle server lets go of it, too
-  }
+  until([&] { return living.use_count() == 1; });  // an idle server lets go of it, too
 }
 
 // ---- memory
@@ -284,7 +282,7 @@ TEST(Serve, MemoryIsFlat) {
     answers.push_back(server.submit(reading_of(i, 3)));
     if (answers.size() == 100) {
       for (auto& answer : answers) {
-        answer.get();
+        got(answer);
       }
       answers.clear();
     }
@@ -302,28 +300,38 @@ TEST(Serve, MemoryIsFlat) {
   EXPECT_LT(bytes[1], bytes[0] + (std::size_t{1} << 20));
 }
 
-TEST(Serve, AFullGraphWaitsForItsLastRequest) {
+TEST(Serve, NothingBeginsWhileBothGraphsAreFull) {
   Model model;
   ServeOptions options;
   options.max_nodes = 100;
   RequestServer<Reader> server(model.reader, options);
   std::atomic<bool> may_end = false;
-  auto stays = server.submit([&](ComputationGraph& cg, Reader& /*reader*/) -> Task<float> {
-    const Expression mine = input(cg, 7.0F);
+  const auto fill = [&](ComputationGraph& cg, Reader& /*reader*/) -> Task<float> {
+    Expression x = input(cg, 7.0F);
+    for (std::size_t i = 0; i < options.max_nodes; ++i) {
+      x = x + 1.0F;
+    }
     while (!may_end) {
       co_await value(input(cg, 1.0F));
     }
-    co_return as_scalar(co_await value(mine + 1.0F));
-  });
-  // Each graph takes some; the second one is used as long as it has room, and both are full then.
+    co_return as_scalar(co_await value(x));
+  };
+  auto first = server.submit(fill);
+  auto second = server.submit(fill);
   std::vector<Answer<Reading>> answers;
   for (unsigned i = 0; i < 8; ++i) {
     answers.push_back(server.submit(reading_of(i)));
   }
+  until([&] { return server.counts().rounds >= 5; });
+  const ServeCounts counts = server.counts();
+  EXPECT_EQ(counts.graphs, 2U);
+  EXPECT_EQ(counts.running, 2U);
+  EXPECT_EQ(counts.waiting, 8U);
   may_end = true;
-  EXPECT_EQ(stays.get(), 8.0F);
+  EXPECT_EQ(got(first), 107.0F);
+  EXPECT_EQ(got(second), 107.0F);
   for (unsigned i = 0; i < 8; ++i) {
-    EXPECT_EQ(answers[i].get().steps, model.alone(i).steps);
+    EXPECT_EQ(got(answers[i]).steps, model.alone(i).steps);
   }
 }
 
@@ -350,7 +358,7 @@ TEST(Serve, ManyThreadsSubmit) {
           if ((t + i) % 7 == 0) {
             answer.cancel();
           }
-          wrong += answer.get().steps != alone[(t + i) % Reader::kLetters].steps ? 1 : 0;
+          wrong += got(answer).steps != alone[(t + i) % Reader::kLetters].steps ? 1 : 0;
           ++answered;
         } catch (const errors::OverloadError&) {
           std::this_thread::yield();
@@ -375,7 +383,7 @@ TEST(Serve, ManyThreadsSubmit) {
 TEST(Serve, AChildProcessHasNoServer) {
   Model model;
   auto server = std::make_unique<RequestServer<Reader>>(model.reader);
-  EXPECT_GT(server->submit(reading_of(1)).get().steps, 0U);
+  EXPECT_GT(got(server->submit(reading_of(1))).steps, 0U);
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
@@ -383,7 +391,7 @@ TEST(Serve, AChildProcessHasNoServer) {
     server.reset();  // hangs if it waits for the thread
     RequestServer<Reader> own(model.reader);
     const bool is_right =
-        own.submit(reading_of(1)).get().steps == model.alone(1).steps &&
+        got(own.submit(reading_of(1))).steps == model.alone(1).steps &&
         told ==
             "RequestServer: this process is a child of the process of the server; want a server of "
             "its own";
@@ -392,7 +400,7 @@ TEST(Serve, AChildProcessHasNoServer) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_GT(server->submit(reading_of(2)).get().steps, 0U);
+  EXPECT_GT(got(server->submit(reading_of(2))).steps, 0U);
 }
 
 }  // namespace

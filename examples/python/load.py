@@ -41,8 +41,7 @@ class Load:
     def __init__(self, host: str, threads: int) -> None:
         self.host = host
         self.due: queue.Queue[tuple[float, str] | None] = queue.Queue()
-        self.seconds: list[float] = []
-        self.statuses: collections.Counter[int | str] = collections.Counter()
+        self.answers: list[tuple[int | str, float]] = []  #: statuses, or names of errors; seconds
         self.threads = [threading.Thread(target=self.send, daemon=True) for _ in range(threads)]
         for thread in self.threads:
             thread.start()
@@ -56,12 +55,10 @@ class Load:
                 response = connection.getresponse()
                 response.read()
                 status: int | str = response.status
-            except OSError as e:
+            except (OSError, http.client.HTTPException) as e:
                 connection.close()
                 status = type(e).__name__
-            self.statuses[status] += 1
-            if status == 200:
-                self.seconds.append(time.perf_counter() - begin)
+            self.answers.append((status, time.perf_counter() - begin))
 
     def run(self, sentences: list[str], rate: float, seconds: float, seed: int) -> None:
         draw = random.Random(seed)
@@ -100,9 +97,10 @@ def main() -> None:
     begin = time.perf_counter()
     load.run(read(given.text), given.rate, given.seconds, given.seed)
     taken = time.perf_counter() - begin
-    for status, count in sorted(load.statuses.items(), key=str):
+    statuses = collections.Counter(status for status, _ in load.answers)
+    for status, count in sorted(statuses.items(), key=str):
         print(f"{status}: {count} requests")
-    times = sorted(load.seconds)
+    times = sorted(seconds for status, seconds in load.answers if status == 200)
     if times:
         print(f"{len(times) / taken:.1f} answers a second")
         for percent in (50, 95, 99, 100):

@@ -5,7 +5,7 @@ curl -d 'The dog barks .' http://localhost:8000/
 
 A request has a sentence, words between spaces; the answer is JSON. Requests that come at the same
 time are computed together (docs/serving.md). GET /counts tells the work so far. On SIGHUP the file
-is loaded once more: requests at work end with the old model. Ctrl-C answers the accepted requests,
+is loaded once more: requests at work end with the old model. Ctrl-C computes the accepted requests,
 and ends.
 """
 

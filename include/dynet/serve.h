@@ -65,7 +65,7 @@ struct CancelledError : detail::ErrorOf<std::runtime_error> {
 
 namespace dynet {
 
-/// Bounds of a RequestServer. ValueError for a 0 or a negative time where it makes no sense.
+/// Bounds of a RequestServer. ValueError for a number of 0, and for a negative time.
 struct ServeOptions {
   std::size_t max_running = 64;  ///< requests that run together
   std::size_t max_queue = 1024;  ///< requests that wait for their begin; more are refused
@@ -90,7 +90,7 @@ struct ServeCounts {
   std::uint64_t cancelled = 0;  ///< with a CancelledError
   std::uint64_t rounds = 0;     ///< in each, every running request gets its answer
   std::uint64_t plans = 0;      ///< one for a round, two while a graph waits for its last requests
-  std::uint64_t graphs = 0;     ///< emptied, or begun
+  std::uint64_t graphs = 0;     ///< begun anew, with the model's nodes alone
   std::size_t waiting = 0;
   std::size_t running = 0;  ///< begun, or about to
   std::size_t most_running = 0;
@@ -100,17 +100,20 @@ struct ServeCounts {
 namespace detail {
 
 [[noreturn]] void refuse_second_get();
-/// The error of a request that its server has lost, for want of memory.
-std::exception_ptr lost_request();
+/// The moment so long after `begin`; the clock's last one if the clock has none so late.
+std::chrono::steady_clock::time_point moment_after(std::chrono::steady_clock::time_point begin,
+                                                   std::chrono::nanoseconds time);
+
+/// A result as a member.
+template <class T>
+using Kept = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
 /// The place of an answer, which a request and its Answer share. Moves an exception instead of
 /// sharing it, so that one thread alone reads and destroys it.
 template <class T>
 class AnswerPlace {
  public:
-  using Result = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
-
-  void put(Result result) {
+  void put(Kept<T> result) {
     const std::lock_guard lock(mutex_);
     result_.emplace(std::move(result));
     is_ready_ = true;
@@ -124,9 +127,10 @@ class AnswerPlace {
   }
   [[nodiscard]] bool wait_for(std::chrono::nanoseconds time) {
     std::unique_lock lock(mutex_);
-    return ready_.wait_for(lock, time, [this] { return is_ready_; });
+    const auto end = moment_after(std::chrono::steady_clock::now(), time);
+    return ready_.wait_until(lock, end, [this] { return is_ready_; });
   }
-  Result take() {
+  Kept<T> take() {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [this] { return is_ready_; });
     if (failure_ != nullptr) {
@@ -135,7 +139,7 @@ class AnswerPlace {
     if (!result_.has_value()) {
       refuse_second_get();
     }
-    Result result = std::move(*result_);
+    Kept<T> result = std::move(*result_);
     result_.reset();
     return result;
   }
@@ -146,7 +150,7 @@ class AnswerPlace {
   std::mutex mutex_;
   std::condition_variable ready_;
   bool is_ready_ = false;
-  std::optional<Result> result_;
+  std::optional<Kept<T>> result_;
   std::exception_ptr failure_;
 };
 
@@ -206,33 +210,24 @@ class ServedRequest {
 
 /// The result of a function of a request, and how the function goes on after its first call.
 template <class Returned>
-struct ServedTask {  // any value: the function has come to its end
+struct ServedTask {  // any value, or none: the function has come to its end
   using Result = Returned;
-  std::optional<Returned> result;
+  std::optional<Kept<Returned>> result;
   template <class Make>
   bool begin(Make make, std::vector<Expression>& /*asked*/) {
-    result.emplace(make());
+    if constexpr (std::is_void_v<Returned>) {
+      make();
+      result.emplace();
+    } else {
+      result.emplace(make());
+    }
     return false;
   }
   bool go_on(std::vector<Expression>& /*asked*/, const std::exception_ptr& /*failure*/) {
     return false;
   }
   void end() {}
-  Returned take() { return std::move(*result); }
-};
-template <>
-struct ServedTask<void> {
-  using Result = void;
-  template <class Make>
-  bool begin(Make make, std::vector<Expression>& /*asked*/) {
-    make();
-    return false;
-  }
-  bool go_on(std::vector<Expression>& /*asked*/, const std::exception_ptr& /*failure*/) {
-    return false;
-  }
-  void end() {}
-  std::monostate take() { return {}; }
+  Kept<Returned> take() { return std::move(*result); }
 };
 template <>
 struct ServedTask<TaskStep> {  // a task without coroutines, called again after each question
@@ -242,7 +237,7 @@ struct ServedTask<TaskStep> {  // a task without coroutines, called again after 
   bool begin(Make make, std::vector<Expression>& asked) {
     step = make();
     if (!step) {
-      refuse_task(kAwaitedTask, true);
+      refuse_task(kServedTask, true);
     }
     return go_on(asked, nullptr);
   }
@@ -262,11 +257,11 @@ struct ServedTask<Task<T>> {
   using Result = T;
   Task<T> task;
   TaskFlow flow;
-  std::optional<T> result;
+  std::optional<Kept<T>> result;
   template <class Make>
   bool begin(Make make, std::vector<Expression>& asked) {
     task = make();
-    begin_task(task.handle(), kAwaitedTask);
+    begin_task(task.handle(), kServedTask);
     task.handle().promise().flow = &flow;
     flow.innermost = task.handle();
     return go_on(asked, nullptr);
@@ -275,30 +270,15 @@ struct ServedTask<Task<T>> {
     if (resume_task(task.handle(), flow, asked, std::move(failure))) {
       return true;
     }
-    result.emplace(task.handle().promise().take());
+    if constexpr (std::is_void_v<T>) {
+      result.emplace();
+    } else {
+      result.emplace(task.handle().promise().take());
+    }
     return false;
   }
   void end() { task = Task<T>(); }
-  T take() { return std::move(*result); }
-};
-template <>
-struct ServedTask<Task<void>> {
-  using Result = void;
-  Task<void> task;
-  TaskFlow flow;
-  template <class Make>
-  bool begin(Make make, std::vector<Expression>& asked) {
-    task = make();
-    begin_task(task.handle(), kAwaitedTask);
-    task.handle().promise().flow = &flow;
-    flow.innermost = task.handle();
-    return go_on(asked, nullptr);
-  }
-  bool go_on(std::vector<Expression>& asked, std::exception_ptr failure) {
-    return resume_task(task.handle(), flow, asked, std::move(failure));
-  }
-  void end() { task = Task<void>(); }
-  std::monostate take() { return {}; }
+  Kept<T> take() { return std::move(*result); }
 };
 #endif
 
@@ -311,13 +291,6 @@ class RequestOf final : public ServedRequest {
   using Result = typename Served::Result;
 
   explicit RequestOf(Function function) : function_(std::move(function)) {}
-  RequestOf(const RequestOf&) = delete;
-  RequestOf& operator=(const RequestOf&) = delete;
-  ~RequestOf() override {
-    if (!is_answered_) {
-      place_->fail(lost_request());
-    }
-  }
   [[nodiscard]] Answer<Result> answer() const { return Answer<Result>(place_); }
   [[nodiscard]] bool is_cancelled() const override {
     return place_->is_cancelled.load(std::memory_order_relaxed);
@@ -338,22 +311,17 @@ class RequestOf final : public ServedRequest {
   void finish() noexcept override {
     try {
       place_->put(task_.take());
-      is_answered_ = true;
     } catch (...) {
       fail(std::current_exception());
     }
   }
-  void fail(std::exception_ptr why) noexcept override {
-    place_->fail(std::move(why));
-    is_answered_ = true;
-  }
+  void fail(std::exception_ptr why) noexcept override { place_->fail(std::move(why)); }
 
  private:
   std::optional<Function> function_;  ///< lives as long as its task, which may refer to it
   Served task_;
   std::shared_ptr<AnswerPlace<Result>> place_ = std::make_shared<AnswerPlace<Result>>();
   bool has_begun_ = false;
-  bool is_answered_ = false;
 };
 
 /// Puts a model into a graph. `session` is the model in this graph before, or null.
@@ -375,6 +343,7 @@ class Serving {
  private:
   struct Parts;
   void check_process() const;
+  [[nodiscard]] bool is_own_thread() const;
   void end(bool drains);
   std::shared_ptr<Parts> parts_;  ///< of the thread, too
 };
@@ -408,16 +377,17 @@ ServedModel served(Model&& model) {
 ///
 /// A request is a function object `f(ComputationGraph& cg, Model& model)` that returns a Task<T>,
 /// a TaskStep (its result is void), or, without questions, the result itself. The object lives as
-/// long as its task. The function and the task run in the server's thread; so do its `new_graph`
-/// and its destructors. A request may submit others, but not wait for them.
+/// long as its task. The function, the task and their destructors run in the server's thread. So
+/// does `new_graph`, except for a trial by the constructor and replace(). A request may submit
+/// others, but not wait for them.
 ///
 /// Results are those of one request after the other, up to the rounding of batching. An exception
 /// ends its request alone and is thrown by Answer::get. A request ends with a TimeoutError or a
 /// CancelledError between its turns; a turn or plan under way is not stopped.
 ///
-/// Thread rule: any number of threads may call all functions but the
-/// destructor. A child process
-/// of fork() has no server: UsageError there, and destruction leaves the server's memory as it is.
+/// Thread rule: any number of threads may call all functions but the destructor. A child process of
+/// fork() has no server: UsageError there, and destruction leaves the server's memory as it is. An
+/// answer that was not there at the fork does not come in the child.
 template <class Model>
 class RequestServer {
  public:

@@ -79,8 +79,9 @@ namespace detail {
 using Turn = std::function<bool(std::vector<Expression>& asked, std::exception_ptr failure)>;
 void run_turns(ComputationGraph& cg, const std::vector<Turn>& turns,
                std::vector<std::exception_ptr>* failures);
-/// The place of a task in refuse_task: no number of run_together.
+/// The places in refuse_task of tasks without a number of run_together.
 inline constexpr std::size_t kAwaitedTask = static_cast<std::size_t>(-1);
+inline constexpr std::size_t kServedTask = kAwaitedTask - 1;
 /// UsageError for a task without a coroutine or function, or one that has begun before.
 [[noreturn]] void refuse_task(std::size_t task, bool is_empty);
 

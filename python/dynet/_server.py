@@ -9,7 +9,6 @@ requests begin. Nodes of finished requests are given back by two graphs that tak
 from __future__ import annotations
 
 import collections
-import contextlib
 import os
 import threading
 import time
@@ -41,7 +40,7 @@ class ServerCounts(NamedTuple):
     cancelled: int  #: or ended by `stop`
     rounds: int  #: in each, every running request gets its answer
     plans: int  #: one for a round, two while a graph waits for its last requests
-    graphs: int  #: begun anew
+    graphs: int  #: begun anew, with the model's nodes alone
     waiting: int
     running: int
     most_running: int
@@ -152,6 +151,7 @@ class Engine:
         self.begun = 0
         self.graphs: list[_Graph] = []
         self.current = 0  #: the graph in which the last request began
+        self.is_idle = True  #: without a request since it last slept, or from the beginning
         self.newest = 0  #: number of the model
         # A daemon, so that Python can end; then `close` ends the thread first.
         self.thread = threading.Thread(target=self.run, name="dynet.serve", daemon=True)
@@ -222,16 +222,26 @@ class Engine:
         options = self.options
         with self.lock:
             if not self.queue and not self.running():
+                self.is_idle = True
                 self.wakes.wait_for(
                     lambda: self.queue or not self.is_open or self.model_number != self.newest
                 )
-                if options.max_wait and self.queue:
-                    self.wakes.wait_for(
-                        lambda: len(self.queue) >= options.max_running or not self.is_open,
-                        self.queue[0].begin + options.max_wait - time.monotonic(),
-                    )
+            while (
+                self.is_idle
+                and options.max_wait
+                and self.is_open
+                and 0 < len(self.queue) < options.max_running
+                and self.wakes.wait(self.rest_of_wait())
+            ):
+                pass
+            self.is_idle = False
             self.newest = self.model_number
             return self.is_open or (self.drains and bool(self.queue or self.running()))
+
+    def rest_of_wait(self) -> float:
+        """Seconds for which an idle server goes on to wait for more requests."""
+        end = min(self.queue[0].begin + self.options.max_wait, *(r.deadline for r in self.queue))
+        return min(end - time.monotonic(), threading.TIMEOUT_MAX)
 
     @staticmethod
     def reason_to_end(request: _Request, now: float) -> Exception | None:
@@ -351,12 +361,12 @@ class Engine:
         assert graph.loop is not None
         waiting, requests = graph.loop.waiting, graph.requests
         most = _MUCH * max(1, min(requests[task].work for task in waiting))
-        late = [task for task in waiting if requests[task].work > most]
-        if not late or any(requests[task].waited >= _PATIENCE for task in late):
-            late = []
+        late = {task for task in waiting if requests[task].work > most}
+        if any(requests[task].waited >= _PATIENCE for task in late):
+            late.clear()
+        now = [task for task in waiting if task not in late]
         for task in late:
             requests[task].waited += 1
-        now = [task for task in waiting if task not in late] if late else list(waiting)
         for task in now:
             requests[task].waited = 0
         return now
@@ -368,15 +378,16 @@ class Engine:
                 continue
             request = graph.requests.pop(task)
             if task.error is None:
-                self.counts["finished"] += 1
-                self.set(request.future.set_result, task.result)
+                self.set(request, "finished", request.future.set_result, task.result)
             else:
                 escaped = isinstance(task.error, _Escaped)
                 self.end(request, task.error.__cause__ if escaped else task.error)
         assert graph.loop is not None
         graph.loop.failed.clear()
 
-    def end_running_one(self, graph: _Graph, task: Task, error: BaseException | None) -> None:
+    def end_running_one(
+        self, graph: _Graph, task: Task, error: BaseException | None, kind: str = "failed"
+    ) -> None:
         request = graph.requests.pop(task)
         assert graph.loop is not None
         try:
@@ -384,22 +395,22 @@ class Engine:
                 graph.loop.remove(task)
         except Exception as e:  # of the request, while it closes
             error = error or e
-        self.end(request, error)
+        self.end(request, error, kind)
 
-    def end(self, request: _Request, error: BaseException | None) -> None:
+    def end(self, request: _Request, error: BaseException | None, kind: str = "failed") -> None:
         """None: the request was cancelled."""
-        if request.future.cancelled():
-            self.counts["cancelled"] += 1
-            request.future.set_running_or_notify_cancel()
-            return
-        is_late = isinstance(error, RequestTimeout)
-        self.counts["timed_out" if is_late else "failed"] += 1
-        self.set(request.future.set_exception, error)
+        if isinstance(error, RequestTimeout):
+            kind = "timed_out"
+        self.set(request, kind, request.future.set_exception, error)
 
-    @staticmethod
-    def set(setter: Callable[[Any], None], value: Any) -> None:
-        with contextlib.suppress(InvalidStateError):  # cancelled just now
+    def set(self, request: _Request, kind: str, setter: Callable[[Any], None], value: Any) -> None:
+        """Counts first: who reads the answer finds it counted."""
+        future = request.future
+        self.counts["cancelled" if future.cancelled() else kind] += 1
+        try:
             setter(value)
+        except InvalidStateError:  # cancelled, perhaps just now
+            future.set_running_or_notify_cancel()
 
     def give_back(self) -> None:
         """Nodes and models that no request will see."""
@@ -408,10 +419,10 @@ class Engine:
             if not graph.requests and graph.loop is not None and (i != self.current or is_old):
                 graph.give_back(is_old)
 
-    def end_running(self, reason: Callable[[], BaseException]) -> None:
+    def end_running(self, reason: Callable[[], BaseException], kind: str = "failed") -> None:
         for graph in self.graphs:
             for task in list(graph.requests):
-                self.end_running_one(graph, task, reason())
+                self.end_running_one(graph, task, reason(), kind)
 
     def end_all(self) -> None:
         def reason() -> UsageError:
@@ -420,9 +431,9 @@ class Engine:
         with self.lock:
             waiting = list(self.queue)
             self.queue.clear()
-        self.end_running(reason)
+        self.end_running(reason, "cancelled")
         for request in waiting:
-            self.end(request, reason())
+            self.end(request, reason(), "cancelled")
         for graph in self.graphs:
             graph.give_back(True)
 
@@ -451,9 +462,9 @@ class Server:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        engine.thread.start()
         # With the last use of the server, or at the end of Python.
         self._end = weakref.finalize(self, engine.close, False, _LAST_SECONDS)
-        engine.thread.start()
 
     def submit(
         self, function: Callable[..., Any], *arguments: Any, timeout: float | None = None
@@ -527,5 +538,5 @@ class Server:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *others: object) -> None:
-        """`close`; after an exception, such as Ctrl-C, `stop`."""
-        self._close(kind is None)
+        """`close`; after an exception, such as Ctrl-C, `stop`. Nothing in a child process."""
+        self._engine.close(kind is None)

@@ -9,10 +9,11 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import CancelledError
+from concurrent import futures as cf
 
 import dynet as dy
 import pytest
+from dynet import _server
 from far import PRELUDE
 
 
@@ -47,6 +48,14 @@ def alone(model, first, length=12):
 def endless(model):
     while True:
         yield dy.scalarInput(1.0)
+
+
+def until(condition):
+    """A test of a wrong server fails, and does not hang."""
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0)
 
 
 class Gate:
@@ -121,8 +130,7 @@ def test_requests_join_while_others_run():
 
     with dy.serve(Model()) as server:
         waits = server.submit(wait)
-        while server.counts().rounds < 3:
-            time.sleep(0)
+        until(lambda: server.counts().rounds >= 3)
         assert server.submit(lambda model: model.out.shape()).result(60) == (1, 8)
         has_joined = True
         assert waits.result(60) >= 3
@@ -223,11 +231,34 @@ def test_a_cancelled_request_ends():
         assert future.cancel()
         gate.open.set()
         assert has_ended.wait(60)
-        with pytest.raises(CancelledError):
+        with pytest.raises(cf.CancelledError):
             future.result(60)
-        while server.counts().cancelled < 2:
-            time.sleep(0)
+        until(lambda: server.counts().cancelled == 2)
         assert not gate.future.cancel()
+
+
+def test_a_request_that_cancels_itself_is_told_to_all_who_wait():
+    def last_turn(model):
+        yield dy.scalarInput(1.0)
+        assert future.cancel()
+        return 1
+
+    with dy.serve(Model()) as server:
+        gate = Gate(server)
+        future = server.submit(last_turn)
+        gate.open.set()
+        assert cf.wait([future], 60).not_done == set()
+        assert (server.counts().cancelled, server.counts().finished) == (1, 1)
+
+
+def test_an_idle_server_waits_for_others():
+    with dy.serve(Model(), max_wait=float("inf"), max_running=4) as server:
+        futures = [server.submit(read, i, 1) for i in range(4)]
+        for future in futures:
+            assert future.result(60)[0] == 1  # the fourth ends the wait
+        assert server.counts().rounds == 1
+        with pytest.raises(dy.RequestTimeout):
+            server.submit(read, 1, timeout=0.01).result(60)
 
 
 def test_a_late_request_ends():
@@ -252,7 +283,7 @@ def test_a_waiting_request_is_late_while_others_run():
         running = server.submit(endless)
         with pytest.raises(dy.RequestTimeout):
             server.submit(read, 1, timeout=0.01).result(60)
-        running.cancel()
+        assert running.cancel()  # nothing had to end first
 
 
 def test_a_request_with_too_many_nodes_ends():
@@ -343,8 +374,7 @@ def test_requests_end_with_the_model_with_which_they_began():
 
     with dy.serve(old) as server:
         before = server.submit(twice)
-        while server.counts().rounds < 1:
-            time.sleep(0)
+        until(lambda: server.counts().rounds >= 1)
         server.replace(new)
         assert server.submit(read, 5).result(60) == alone(new, 5)
         assert not before.done()
@@ -371,10 +401,14 @@ def test_memory_is_flat():
                 future.result(60)
         counts = server.counts()
         is_over.set()
+        until(lambda: server.counts().running == 0)
+        del futures, future
+        gc.collect()
+        kinds = (_server._Request, cf.Future)
+        assert sum(isinstance(x, kinds) for x in gc.get_objects()) < 20
     assert counts.finished + counts.running >= 10_000
     assert counts.graphs > 20
     assert counts.most_nodes < 2 * (1000 + 16 * 60)
-    gc.collect()
 
 
 def test_many_threads_submit():
@@ -421,6 +455,7 @@ def test_a_stopped_server_ends_its_requests():
     server = dy.serve(Model(), max_running=3)
     futures = [server.submit(endless) for _ in range(10)]
     server.stop()
+    assert (server.counts().cancelled, server.counts().failed) == (10, 0)
     for future in futures:
         with pytest.raises(dy.UsageError) as raised:
             future.result(0)
@@ -513,11 +548,15 @@ if child == 0:
             print(e, own.submit(lambda model: 7).result(), flush=True)
     os._exit(0)
 os.waitpid(child, 0)
+with dy.serve(m) as second:
+    if os.fork() == 0:
+        raise SystemExit(7)  # leaves the block in the child
+    print(os.waitstatus_to_exitcode(os.wait()[1]))
 print(server.submit(lambda model: 8).result())
 """
     )
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == (
         "serve: this process is a child of the process of the server; want a server of its own 7\n"
-        "8\n"
+        "7\n8\n"
     )

@@ -12,7 +12,6 @@
 #include <condition_variable>
 #include <csignal>
 #include <deque>
-#include <iterator>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -33,9 +32,9 @@ void refuse_second_get() {
   throw errors::UsageError("Answer: get() a second time; the result was given before");
 }
 
-std::exception_ptr lost_request() {
-  return std::make_exception_ptr(
-      errors::UsageError("RequestServer: the request was lost, because there was no memory"));
+Clock::time_point moment_after(Clock::time_point begin, std::chrono::nanoseconds time) {
+  constexpr Clock::time_point kLast = Clock::time_point::max();
+  return time < kLast - begin ? begin + time : kLast;
 }
 
 ServedRequest::~ServedRequest() = default;
@@ -61,6 +60,9 @@ struct Serving::Parts {
 };
 
 namespace {
+
+/// The Parts of the server whose thread this is, or null.
+thread_local const void* own_parts = nullptr;
 
 void check(const ServeOptions& o) {
   const auto refuse = [](const char* name, const std::string& given, const char* wanted) {
@@ -91,20 +93,33 @@ void try_out(const ServedModel& model) {
   model(cg, session);
 }
 
-/// Why a request may not go on; null if it may.
-std::exception_ptr reason_to_end(const ServedRequest& request, Clock::time_point now) {
-  if (request.is_cancelled()) {
-    return std::make_exception_ptr(
-        errors::CancelledError("RequestServer: the request was cancelled"));
-  }
-  if (request.deadline <= now) {
-    const std::chrono::duration<double> time = request.deadline - request.begin;
-    return std::make_exception_ptr(errors::TimeoutError(
-        "RequestServer: the request has not ended in its time of " +
-        std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) +
-        " ms"));
+/// The exception that `work` throws, or null. A lack of memory for the exception is one as well: so
+/// no request is without an answer.
+template <class Work>
+std::exception_ptr thrown_by(const Work& work) noexcept {
+  try {
+    work();
+  } catch (...) {
+    return std::current_exception();
   }
   return nullptr;
+}
+
+bool has_to_end(const ServedRequest& request, Clock::time_point now) {
+  return request.is_cancelled() || request.deadline <= now;
+}
+
+/// Throws if the request may not go on.
+void check(const ServedRequest& request, Clock::time_point now) {
+  if (request.is_cancelled()) {
+    throw errors::CancelledError("RequestServer: the request was cancelled");
+  }
+  if (request.deadline <= now) {
+    const auto time =
+        std::chrono::duration_cast<std::chrono::milliseconds>(request.deadline - request.begin);
+    throw errors::TimeoutError("RequestServer: the request has not ended in its time of " +
+                               std::to_string(time.count()) + " ms");
+  }
 }
 
 /// The work of the server's thread.
@@ -132,52 +147,64 @@ class Server {
   }
 
  private:
-  using Queue = std::deque<std::unique_ptr<ServedRequest>>;
-
   [[nodiscard]] std::size_t running() const { return graphs_[0].running() + graphs_[1].running(); }
 
   /// False when the thread has to end. Sleeps without requests, until a model is replaced.
   bool wait_for_work() {
     std::unique_lock lock(parts_.mutex);
     if (running() == 0 && parts_.queue.empty()) {
+      is_idle_ = true;
       parts_.wakes.wait(lock, [this] {
         return !parts_.queue.empty() || !parts_.is_open || parts_.model_number != newest_model_;
       });
-      if (parts_.options.max_wait.count() > 0 && !parts_.queue.empty()) {
-        parts_.wakes.wait_until(
-            lock, parts_.queue.front()->begin + parts_.options.max_wait, [this] {
-              return parts_.queue.size() >= parts_.options.max_running || !parts_.is_open;
-            });
-      }
     }
+    while (is_idle_ && parts_.options.max_wait.count() > 0 && parts_.is_open &&
+           !parts_.queue.empty() && parts_.queue.size() < parts_.options.max_running &&
+           parts_.wakes.wait_until(lock, end_of_wait()) == std::cv_status::no_timeout) {
+    }
+    is_idle_ = false;
     newest_model_ = parts_.model_number;
     return parts_.is_open || (parts_.drains && (running() != 0 || !parts_.queue.empty()));
   }
 
+  /// Until then an idle server waits for more requests.
+  [[nodiscard]] Clock::time_point end_of_wait() const {
+    Clock::time_point end = moment_after(parts_.queue.front()->begin, parts_.options.max_wait);
+    for (const auto& request : parts_.queue) {
+      end = std::min(end, request->deadline);
+    }
+    return end;
+  }
+
   void end_late_requests() {
     const Clock::time_point now = Clock::now();
+    const auto reason = [now](const ServedRequest& request) {
+      return thrown_by([&] { check(request, now); });
+    };
     for (ServeGraph& graph : graphs_) {
-      graph.end_those([now](const ServedRequest& r) { return reason_to_end(r, now); });
+      graph.end_those(reason);
       settle(graph);
     }
-    Queue ended;
+    std::vector<std::unique_ptr<ServedRequest>> ended;
     {
       const std::lock_guard lock(parts_.mutex);
-      const auto goes_on = [now](const auto& r) { return reason_to_end(*r, now) == nullptr; };
+      const auto goes_on = [now](const auto& request) { return !has_to_end(*request, now); };
       if (std::all_of(parts_.queue.begin(), parts_.queue.end(), goes_on)) {
         return;
       }
       const auto first = std::stable_partition(parts_.queue.begin(), parts_.queue.end(), goes_on);
-      std::move(first, parts_.queue.end(), std::back_inserter(ended));
+      ended.resize(static_cast<std::size_t>(parts_.queue.end() - first));
+      std::move(first, parts_.queue.end(), ended.begin());
       parts_.queue.erase(first, parts_.queue.end());
     }
     for (const auto& request : ended) {
-      end(*request, reason_to_end(*request, now));
+      end(*request, reason(*request));
     }
   }
 
   void begin_requests() {
     while (running() < parts_.options.max_running) {
+      ended_.reserve(running() + 1);  // so that an end needs no memory
       ServedModel model;
       std::uint64_t model_number = 0;
       std::uint64_t number = 0;
@@ -189,30 +216,28 @@ class Server {
         if (graph == nullptr) {
           return;
         }
-        request = std::move(parts_.queue.front());
-        parts_.queue.pop_front();
-        number = parts_.begun++;
         model_number = parts_.model_number;
         newest_model_ = model_number;
         if (graph->model_number() != model_number || graph->is_to_be_emptied()) {
           model = parts_.model;
         }
+        number = parts_.begun++;
+        request = std::move(parts_.queue.front());
+        parts_.queue.pop_front();
       }
-      if (std::exception_ptr why = reason_to_end(*request, Clock::now()); why != nullptr) {
+      std::exception_ptr why = thrown_by([&] {
+        check(*request, Clock::now());
+        if (model) {
+          graph->begin_anew(model, model_number);
+          ++counts_.graphs;
+        }
+        current_ = graph == &graphs_[0] ? 0 : 1;
+        graph->begin(request, number);
+      });
+      if (why != nullptr) {
         end(*request, std::move(why));
         continue;
       }
-      if (model) {
-        try {
-          graph->begin_anew(model, model_number);
-          ++counts_.graphs;
-        } catch (...) {
-          end(*request, std::current_exception());
-          continue;
-        }
-      }
-      current_ = graph == &graphs_[0] ? 0 : 1;
-      graph->begin(std::move(request), number);
       counts_.most_running = std::max(counts_.most_running, running());
       settle(*graph);
     }
@@ -297,18 +322,26 @@ class Server {
 
   void end_all() {
     const auto reason = [] {
-      return std::make_exception_ptr(errors::CancelledError(
-          "RequestServer: the server stopped before the request was at its end"));
+      return thrown_by([] {
+        throw errors::CancelledError(
+            "RequestServer: the server stopped before the request was at its end");
+      });
     };
-    Queue waiting;
-    {
-      const std::lock_guard lock(parts_.mutex);
-      waiting.swap(parts_.queue);
-    }
     end_running(reason);
-    for (const auto& request : waiting) {
+    while (const std::unique_ptr<ServedRequest> request = next_of_queue()) {
       end(*request, reason());
     }
+  }
+
+  /// Null if none waits.
+  std::unique_ptr<ServedRequest> next_of_queue() {
+    const std::lock_guard lock(parts_.mutex);
+    if (parts_.queue.empty()) {
+      return nullptr;
+    }
+    std::unique_ptr<ServedRequest> request = std::move(parts_.queue.front());
+    parts_.queue.pop_front();
+    return request;
   }
 
   /// Lets other threads see the counts; before an answer is ready, so that its reader finds it
@@ -325,6 +358,7 @@ class Server {
   Parts& parts_;
   std::array<ServeGraph, 2> graphs_{ServeGraph(parts_.options), ServeGraph(parts_.options)};
   std::size_t current_ = 0;  ///< the graph of `graphs_` in which the last request began
+  bool is_idle_ = true;      ///< without a request since it last slept, or from the beginning
   std::uint64_t newest_model_ = 0;
   std::vector<ServeGraph::Ended> ended_;
   ServeCounts counts_;
@@ -346,7 +380,10 @@ Serving::Serving(ServedModel model, const ServeOptions& options)
   }
   pthread_sigmask(SIG_SETMASK, &others, &before);
   try {
-    parts_->thread = std::thread([parts = parts_] { Server<Parts>(*parts).run(); });
+    parts_->thread = std::thread([parts = parts_] {
+      own_parts = parts.get();
+      Server<Parts>(*parts).run();
+    });
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw;
@@ -359,7 +396,7 @@ Serving::~Serving() {
     parts_->kept = parts_;  // a lock in it may be held for ever
     return;
   }
-  if (parts_->thread.get_id() == std::this_thread::get_id()) {
+  if (is_own_thread()) {
     // The last owner was a request. The thread ends after that request's turn.
     const std::lock_guard lock(parts_->mutex);
     parts_->is_open = parts_->drains = false;
@@ -376,7 +413,8 @@ void Serving::submit(std::unique_ptr<ServedRequest> request, std::chrono::nanose
                              " ns; want 0, for no bound, or more");
   }
   request->begin = Clock::now();
-  request->deadline = timeout.count() == 0 ? Clock::time_point::max() : request->begin + timeout;
+  request->deadline =
+      timeout.count() == 0 ? Clock::time_point::max() : moment_after(request->begin, timeout);
   {
     const std::lock_guard lock(parts_->mutex);
     if (!parts_->is_open) {
@@ -406,7 +444,7 @@ void Serving::replace(ServedModel model) {
 
 void Serving::close(bool drains) {
   check_process();
-  if (parts_->thread.get_id() == std::this_thread::get_id()) {
+  if (is_own_thread()) {
     throw errors::UsageError("RequestServer: a request closes its own server; want another thread");
   }
   end(drains);
@@ -436,6 +474,8 @@ ServeCounts Serving::counts() const {
 }
 
 const ServeOptions& Serving::options() const { return parts_->options; }
+
+bool Serving::is_own_thread() const { return own_parts == parts_.get(); }
 
 void Serving::check_process() const {
   if (parts_->process != util::fork_count()) {

@@ -27,14 +27,15 @@ void ServeGraph::give_back(bool model_too) {
   }
 }
 
-void ServeGraph::begin(std::unique_ptr<detail::ServedRequest> request, std::uint64_t number) {
-  running_.push_back(std::make_unique<Running>());
-  Running& one = *running_.back();
-  one.request = std::move(request);
+void ServeGraph::begin(std::unique_ptr<detail::ServedRequest>& request, std::uint64_t number) {
+  auto made = std::make_unique<Running>();
+  Running& one = *made;
   one.task.number = number;
   one.task.turn = [this, &one](std::vector<Expression>& asked, std::exception_ptr failure) {
     return turn(one, asked, std::move(failure));
   };
+  running_.push_back(std::move(made));
+  one.request = std::move(request);
   try {
     loop_->begin(one.task);
   } catch (...) {  // no memory for the list of the loop

@@ -80,10 +80,11 @@ std::string TurnGuard::misuse() const {
 }
 
 void refuse_task(std::size_t task, bool is_empty) {
-  throw errors::UsageError(
-      (task == kAwaitedTask ? "co_await: the task" : "run_together: task " + std::to_string(task)) +
-      (is_empty ? " is empty" : " has begun before") +
-      "; want a coroutine or a function that has not run yet");
+  const std::string named = task == kAwaitedTask  ? "co_await: the task"
+                            : task == kServedTask ? "RequestServer: the task of the request"
+                                                  : "run_together: task " + std::to_string(task);
+  throw errors::UsageError(named + (is_empty ? " is empty" : " has begun before") +
+                           "; want a coroutine or a function that has not run yet");
 }
 
 void run_turns(ComputationGraph& cg, const std::vector<Turn>& turns,

@@ -2,10 +2,12 @@
 
 // A model and requests for tests of servers.
 
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -78,6 +80,34 @@ struct ServedModel {
   }
 };
 
+/// A time for things that take milliseconds: a test of a wrong server fails, and does not hang.
+constexpr std::chrono::seconds kTooLong{60};
+
+/// The result of a request.
+template <class T>
+T got(Answer<T>& answer) {
+  if (!answer.wait_for(kTooLong)) {
+    throw std::runtime_error("the request has no answer");
+  }
+  return answer.get();
+}
+template <class T>
+T got(Answer<T>&& answer) {
+  return got(answer);
+}
+
+/// Waits for `condition()`.
+template <class Condition>
+void until(const Condition& condition) {
+  const auto end = std::chrono::steady_clock::now() + kTooLong;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) {
+      throw std::runtime_error("waited in vain");
+    }
+    std::this_thread::yield();
+  }
+}
+
 /// A door for requests, so that a test says when the server goes on.
 class Gate {
  public:
@@ -86,7 +116,7 @@ class Gate {
     std::unique_lock lock(mutex_);
     ++waiting_;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return is_open_; });
+    changed_.wait_for(lock, kTooLong, [this] { return is_open_; });
   }
   void open() {
     const std::lock_guard lock(mutex_);
@@ -96,7 +126,9 @@ class Gate {
   /// Until a request is at the gate.
   void await_one() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return waiting_ != 0; });
+    if (!changed_.wait_for(lock, kTooLong, [this] { return waiting_ != 0; })) {
+      throw std::runtime_error("no request is at the gate");
+    }
   }
 
  private:
@@ -125,11 +157,11 @@ inline Task<> ask_for_ever(ComputationGraph& cg, std::shared_ptr<int> held = nul
 }
 
 inline ServeCounts until_idle(const RequestServer<Reader>& server) {
-  ServeCounts counts = server.counts();
-  while (counts.running + counts.waiting != 0) {
-    std::this_thread::yield();
+  ServeCounts counts;
+  until([&] {
     counts = server.counts();
-  }
+    return counts.running + counts.waiting == 0;
+  });
   return counts;
 }
 

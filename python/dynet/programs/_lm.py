@@ -119,9 +119,7 @@ class LanguageModel(Model):
 
     def answer(self, forms: list[str]) -> Generator[Any, Any, float]:
         """The loss of the line."""
-        loss = self.line_loss(self.example(forms))
-        yield loss
-        return loss.scalar_value()
+        return (yield self.line_loss(self.example(forms)))
 
     def write(self, file: str) -> Iterator[str]:
         """For each line the logarithm of its probability, its perplexity and its words."""

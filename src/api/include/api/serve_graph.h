@@ -31,14 +31,16 @@ class ServeGraph {
   void begin_anew(const detail::ServedModel& model, std::uint64_t model_number);
   /// Removes all nodes of a graph without requests; with `model_too` the model as well.
   void give_back(bool model_too);
-  /// Runs a request to its first question.
-  void begin(std::unique_ptr<detail::ServedRequest> request, std::uint64_t number);
+  /// Runs a request to its first question. If that throws, for want of memory, the caller has the
+  /// request as before.
+  void begin(std::unique_ptr<detail::ServedRequest>& request, std::uint64_t number);
   /// A round; false if no request waits. An exception that is no request's ends all of them.
   bool answer();
   /// Ends each request for which `reason(request)` is an exception.
   template <class Reason>
   void end_those(const Reason& reason);
-  /// Appends the requests that have ended since the last call.
+  /// Appends the requests that have ended since the last call. Throws nothing if there is room for
+  /// all running ones.
   void take_ended(std::vector<Ended>& ended);
 
   [[nodiscard]] std::size_t running() const { return running_.size(); }
