@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dynet/devices.h"
@@ -249,6 +250,50 @@ TEST(GpusOnHost, ALargeCopy) {
                       return difference(as_vector(*p.values()), numbers);
                     }),
             "");
+}
+
+// ---- sums of rules -----------------------------------------------------------------------------
+
+/// The loss and gradients of (h + x) * b, with h of {places,terms}, x of {places,terms}x2 and b of
+/// {places}: a number of the gradient of b is a sum of 2 * terms, and one of h of 2.
+Floats loss_and_gradients(unsigned places, unsigned terms, Device* where) {
+  ParameterCollection model;
+  const Parameter h = model.add_parameters({places, terms}, ParameterInitConst(0.5F), "h", where);
+  const Parameter b = model.add_parameters({places}, ParameterInitConst(0.25F), "b", where);
+  Floats numbers(std::size_t{places} * terms * 2);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = 0.01F * static_cast<float>(i % 17) - 0.05F;
+  }
+  ComputationGraph cg;
+  const Expression x = input(cg, Dim({places, terms}, 2), numbers, where);
+  const Expression y = cmult(parameter(cg, h) + x, parameter(cg, b));
+  const Expression loss = sum_batches(sum_elems(y));
+  Floats found{as_scalar(cg.forward(loss))};
+  cg.backward(loss);
+  for (const Parameter& p : {b, h}) {
+    const Floats gradient = as_vector(*p.gradients());
+    found.insert(found.end(), gradient.begin(), gradient.end());
+  }
+  return found;
+}
+
+/// A place of a sum has a thread, a warp or a block (src/cuda/rules.cc), and equal bits each time.
+TEST(GpusOnHost, SumsOfAThreadAWarpAndABlock) {
+  EXPECT_EQ(
+      on_gpus({}, kOne,
+              [] {
+                std::string text;
+                for (const auto& [places, terms] : {std::pair{5U, 7U}, {40U, 50U}, {2U, 4100U}}) {
+                  const auto on = [places, terms](const char* name) {
+                    return loss_and_gradients(places, terms, device(name));
+                  };
+                  const Floats found = on("GPU:0");
+                  text += difference(found, on("CPU"));
+                  text += found == on("GPU:0") ? "" : " other bits";
+                }
+                return text;
+              }),
+      "");
 }
 
 // ---- what fails --------------------------------------------------------------------------------
