@@ -6,7 +6,8 @@
 // db.
 //
 // Calls that have no such form go the plain way, with a launch for each run: results that share
-// memory across examples in other ways than whole examples, and boxes without elements.
+// memory across examples and are summed within each, results that share memory in other ways than
+// whole examples, and boxes without elements.
 
 #include <algorithm>
 #include <cstddef>
