@@ -381,6 +381,32 @@ TEST(GpusOnHost, AnAllocationThatFails) {
       "");
 }
 
+/// A change of a parameter keeps a copy for a graph that computed with the old values. Without
+/// memory for the copy the change is made, and the graph says so.
+TEST(GpusOnHost, AChangeWithoutMemoryForTheOldValues) {
+  EXPECT_EQ(on_gpus({}, kOne,
+                    [] {
+                      ParameterCollection model;
+                      Parameter p = model.add_parameters({1}, ParameterInitConst(3), "w");
+                      ComputationGraph cg;
+                      const Expression w = parameter(cg, p);
+                      const Expression z = w * (w * input(cg, 1.0F));
+                      cg.forward(z);
+                      api::drop_resting_states();
+                      set("DYNET_CUDA_FAIL_MEMORY", 1);
+                      p.scale(2);
+                      unsetenv("DYNET_CUDA_FAIL_MEMORY");
+                      EXPECT_EQ(as_scalar(*p.values()), 6.0F);
+                      EXPECT_NE(
+                          text_of_error<errors::GraphError>([&] { cg.backward(z); }).find("/w"),
+                          std::string::npos);
+                      cg.forward(z);
+                      cg.backward(z);
+                      return difference(as_vector(*p.gradients()), {12});
+                    }),
+            "");
+}
+
 /// A GPU of 64 MB: 20 steps of a network need more, and the error leaves the library usable.
 TEST(GpusOnHost, MoreThanThereIs) {
   EXPECT_EQ(on_gpus({{"DYNET_CUDA_MEMORY_MB", "64"}}, kOne,
