@@ -279,21 +279,20 @@ Floats loss_and_gradients(unsigned places, unsigned terms, Device* where) {
 
 /// A place of a sum has a thread, a warp or a block (src/cuda/rules.cc), and equal bits each time.
 TEST(GpusOnHost, SumsOfAThreadAWarpAndABlock) {
-  EXPECT_EQ(
-      on_gpus({}, kOne,
-              [] {
-                std::string text;
-                for (const auto& [places, terms] : {std::pair{5U, 7U}, {40U, 50U}, {2U, 4100U}}) {
-                  const auto on = [places, terms](const char* name) {
-                    return loss_and_gradients(places, terms, device(name));
-                  };
-                  const Floats found = on("GPU:0");
-                  text += difference(found, on("CPU"));
-                  text += found == on("GPU:0") ? "" : " other bits";
-                }
-                return text;
-              }),
-      "");
+  EXPECT_EQ(on_gpus({}, kOne,
+                    [] {
+                      std::string text;
+                      for (const auto& size : {std::pair{5U, 7U}, {40U, 50U}, {2U, 4100U}}) {
+                        const auto on = [&size](const char* name) {
+                          return loss_and_gradients(size.first, size.second, device(name));
+                        };
+                        const Floats found = on("GPU:0");
+                        text += difference(found, on("CPU"));
+                        text += found == on("GPU:0") ? "" : " other bits";
+                      }
+                      return text;
+                    }),
+            "");
 }
 
 // ---- what fails --------------------------------------------------------------------------------
