@@ -6,7 +6,8 @@
 // db.
 //
 // Calls that have no such form go the plain way, with a launch for each run: results that share
-// memory across examples in other ways than whole examples, and boxes without elements.
+// memory across examples and are summed within each, results that share memory in other ways than
+// whole examples, and boxes without elements.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,19 +32,11 @@ using ops::DeviceStream;
 
 constexpr std::size_t kMostAxes = ops::kMostRuleAxes;
 
-std::int64_t elements_of(const Dim& d) {
-  std::int64_t n = 1;
-  for (unsigned k = 0; k < d.nd; ++k) {
-    n *= d.d[k];
-  }
-  return n;
-}
-
 /// One call on its way to its launches.
 class RuleLaunches {
  public:
   RuleLaunches(const Call& call, const Dim& box)
-      : call_(call), box_(box), elements_(elements_of(box)), table_(call.examples) {}
+      : call_(call), box_(box), elements_(box.example_elements()), table_(call.examples) {}
 
   void read(const Operand& o, unsigned parts) { add(o, parts, false); }
   void write(const Operand& o, unsigned parts) { add(o, parts, true); }
@@ -86,7 +79,7 @@ class RuleLaunches {
 constexpr unsigned kExamples = 1U << kMostAxes;
 
 void RuleLaunches::add(const Operand& o, unsigned parts, bool writes) {
-  const std::int64_t size = o.absent() ? 0 : elements_of(o.dim);
+  const std::int64_t size = o.absent() ? 0 : o.size();
   const std::size_t number = o.absent() || parts == 0 ? 0
                              : writes                 ? table_.write(o, ext::Write::kAsBlocks)
                                                       : table_.read(o);

@@ -8,8 +8,6 @@
 #include "dynet/ext/kernels.h"
 #include "dynet/ext/memory.h"
 
-#include "operands.h"
-
 namespace dynet::ext {
 
 void Memory::copy_to(const void* from, Memory& other, void* to, std::size_t bytes) {

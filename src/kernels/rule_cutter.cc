@@ -28,23 +28,17 @@
 #include "kernels/call_shares.h"
 #include "kernels/long_sum.h"
 #include "kernels/rule_streams.h"
+#include "operands.h"
 #include "util/join_axes.h"
 
 namespace dynet::ext {
 namespace {
 
+using kernels::elements_of;
+
 constexpr std::size_t kMaxTracks = 64;
 constexpr std::size_t kMaxAxes =
     DYNET_MAX_TENSOR_DIM + 2;  // examples, and one for runs of length 1
-
-/// Elements of one example; shapes were checked when the node was built.
-std::int64_t size_of(const Dim& d) {
-  std::int64_t n = 1;
-  for (unsigned i = 0; i < d.nd; ++i) {
-    n *= d.d[i];
-  }
-  return n;
-}
 
 /// One stream of the call. No member has an initialiser: only the tracks in use are ever written.
 struct Track {
@@ -73,7 +67,7 @@ class OneRun {
       add(const_cast<void*>(call_.kernels.zero()), Stream::kRepeat, parts);
     } else if (fits(o, parts)) {
       add(o.blocks[0].data, Stream::kRun);
-    } else if (parts == 1 && o.examples == 1 && size_of(o.dim) == 1) {
+    } else if (parts == 1 && o.examples == 1 && elements_of(o.dim) == 1) {
       add(o.blocks[0].data, Stream::kRepeat);
     } else {
       is_all_ = false;
@@ -103,7 +97,7 @@ class OneRun {
  private:
   [[nodiscard]] bool fits(const Operand& o, unsigned parts) const {
     return parts == 1 && o.block_count == 1 && o.examples == call_.examples &&
-           size_of(o.dim) == elements_;
+           elements_of(o.dim) == elements_;
   }
   /// `parts` is 0 if the rule has a form without the operand.
   void add(void* data, Stream::Mode mode, unsigned parts = 1) {
@@ -135,7 +129,7 @@ class Cutter {
         call_(call),
         box_(box),
         bytes_(bytes_of(call.kernels.number())),
-        elements_(size_of(box)) {}
+        elements_(elements_of(box)) {}
 
   /// Adds the streams of an operand. All inputs come before all results.
   void read(const Operand& o, unsigned parts) { add(o, parts, false); }
@@ -198,7 +192,7 @@ void Cutter::add(const Operand& o, unsigned parts, bool writes) {
     throw errors::SizeError("a rule has more than 64 operands and parts");
   }
   const bool is_absent = o.absent();
-  const std::int64_t size = is_absent ? 0 : size_of(o.dim);
+  const std::int64_t size = is_absent ? 0 : elements_of(o.dim);
   const bool is_box = size == elements_ * parts;  // mostly, and divisions are slow
   const std::int64_t part = is_box ? elements_ : size / parts;
   const bool is_reduced = size * o.examples != elements_ * call_.examples * parts;
@@ -477,13 +471,13 @@ template <Direction kDirection>
 void run_rule(const RuleInfo& rule, const void* op, const Call& call) {
   const auto list = [&](auto& to) { kernels::list_streams<kDirection>(to, rule, call); };
   const Dim box = kernels::box_of(rule, call);
-  OneRun whole(call, size_of(box));
+  OneRun whole(call, elements_of(box));
   list(whole);
   if (whole.is_all()) {
     whole.run(rule, kDirection, op);
     return;
   }
-  const unsigned shares = shares_of_call(call, kDirection == Direction::kForward, size_of(box));
+  const unsigned shares = shares_of_call(call, kDirection == Direction::kForward, elements_of(box));
   if (shares > 1) {
     run_call_in_shares(shares, call,
                        [&](const Call& part) { run_rule<kDirection>(rule, op, part); });

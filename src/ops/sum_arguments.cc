@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "dynet/ext/memory.h"
 #include "dynet/ops/arithmetic.h"
 
-#include "kernels/kernels.h"
 #include "kernels/long_sum.h"
 
 namespace dynet::ops {
@@ -31,13 +31,12 @@ class Examples {
   std::int64_t used_ = 0;
 };
 
-/// In one call, for devices on which a start of a loop costs. False, and nothing is done, if there
-/// are so many arguments that a float does not take their sum, or if the examples of an argument
-/// are summed, which is one move.
+/// In one call, for devices that the host does not see, on which a start of a loop costs. False,
+/// and nothing is done, on other devices, if there are so many arguments that a float does not take
+/// their sum, or if the examples of an argument are summed, which is one move.
 bool sum_at_once(const ext::Call& call, double scale) {
-  const bool is_cpu =
-      &call.kernels == &kernels::cpu_kernels() || &call.kernels == &kernels::double_kernels();
-  if (is_cpu || static_cast<std::int64_t>(call.in.size()) > ext::LongSum::kMostAdded) {
+  const bool is_far = call.memory != nullptr && !call.memory->memory().is_host_visible();
+  if (!is_far || static_cast<std::int64_t>(call.in.size()) > ext::LongSum::kMostAdded) {
     return false;
   }
   const ext::Operand& out = call.out[0];

@@ -16,10 +16,9 @@ double SquaredNorm::value() {
   for (Part& part : parts_) {
     const Device& device = *part.device;
     const Buffer sum(device, std::int64_t{sizeof(double)} / device.number_bytes(), "a norm");
-    auto* const there = const_cast<std::byte*>(sum.data());
-    device.kernels->add_squared_norms(part.runs, reinterpret_cast<double*>(there));
+    device.kernels->add_squared_norms(part.runs, reinterpret_cast<double*>(sum.data()));
     double here = 0.0;
-    device.memory->copy_out(there, &here, sizeof here);
+    device.memory->copy_out(sum.data(), &here, sizeof here);
     known_ += here;
     part.runs.clear();
   }

@@ -149,6 +149,8 @@ void StorageState::before_change_of_rows(const char* by) {
       kernels.add_scaled(1.0, values.data(), held->copy.data(), elements, true);
     }
     held = std::move(next);
+  } catch (const out_of_memory&) {  // of the device
+    held = nullptr;
   } catch (const std::bad_alloc&) {
     held = nullptr;
   }

@@ -454,6 +454,77 @@ TEST(Trainer, AUsersStepsOfATableThatDecays) {
   EXPECT_NE(by(std::type_identity<HalvingTrainer>(), 1.0F), wanted);
 }
 
+/// Steps each parameter twice.
+struct TwiceTrainer : SimpleSGDTrainer {
+  using SimpleSGDTrainer::SimpleSGDTrainer;
+
+ protected:
+  void update_params(real gscale, std::size_t idx) override {
+    SimpleSGDTrainer::update_params(gscale, idx);
+    SimpleSGDTrainer::update_params(gscale, idx);
+  }
+};
+
+TEST(Trainer, AUsersTwoStepsOfAParameter) {
+  ParameterCollection model;
+  const Parameter p = model.add_parameters({40}, ParameterInitConst(1));
+  TwiceTrainer trainer(model, 0.5F);
+  std::vector<float> g(40, 0.25F);
+  p.p->accumulate_grad(Tensor({40}, g.data(), nullptr, DeviceMempool::NONE));
+  trainer.update();
+  EXPECT_EQ(as_vector(*p.values()), std::vector<float>(40, 0.75F));
+}
+
+/// Fails at one parameter, once.
+struct StoppingTrainer : MomentumSGDTrainer {
+  using MomentumSGDTrainer::MomentumSGDTrainer;
+  bool fails = true;
+
+ protected:
+  void update_params(real gscale, std::size_t idx) override {
+    if (fails && idx == 2) {
+      fails = false;
+      throw errors::StateError("once");
+    }
+    MomentumSGDTrainer::update_params(gscale, idx);
+  }
+};
+
+/// Parameters before the failure have their update, once, and the next update has nothing left of
+/// the one that failed. Some devices step parameters together, at the end.
+TEST(Trainer, AnUpdateThatFailsEndsItsParameters) {
+  ParameterCollection model;
+  std::vector<Parameter> all;
+  for (int i = 0; i < 4; ++i) {
+    all.push_back(model.add_parameters({2}, ParameterInitConst(1)));
+  }
+  const LookupParameter table = model.add_lookup_parameters(3, {2}, ParameterInitConst(1));
+  StoppingTrainer trainer(model, 0.5F, 0.0F);
+  trainer.clipping_enabled = false;
+  float g[] = {2.0F, 2.0F};
+  const auto add = [&] {
+    for (const Parameter& p : all) {
+      p.p->accumulate_grad(Tensor({2}, g, nullptr, DeviceMempool::NONE));
+    }
+    table.p->accumulate_grad(1, Tensor({2}, g, nullptr, DeviceMempool::NONE));
+  };
+  const auto values = [&] {
+    std::vector<float> found;
+    for (const Parameter& p : all) {
+      found.push_back(as_vector(*p.values())[1]);
+    }
+    found.push_back(as_vector(table.get_storage().all_values)[2]);
+    return found;
+  };
+  add();
+  EXPECT_THROW(trainer.update(), errors::StateError);
+  EXPECT_EQ(values(), (std::vector<float>{0, 0, 1, 1, 1}));
+  model.reset_gradient();
+  add();
+  trainer.update();
+  EXPECT_EQ(values(), (std::vector<float>{-1, -1, 0, 0, 0}));
+}
+
 /// Fails at one row, once; and has rows updated by a program's own call.
 struct FailingTrainer : MomentumSGDTrainer {
   using MomentumSGDTrainer::momentum;

@@ -104,7 +104,7 @@ void RuleTrainerBase::prepare(const Facts& facts) {
   write_rule(facts, rule);
   if (!has_step_ || std::memcmp(rule, step_, what.member_bytes) != 0) {
     step_waiting_rows();  // they were asked for with the one before
-    end_params();         // likewise
+    run_noted();          // likewise
     rows_.device = nullptr;
     std::memcpy(step_, rule, what.member_bytes);
     what.prepare(step_);
@@ -120,11 +120,7 @@ void RuleTrainerBase::apply(const Device& device, const Facts& facts, void* cons
   prepare(facts);
   const ext::UpdateInfo& what = info();
   if (!device.is_host_visible()) {
-    if (noted_on_ != &device) {
-      end_params();
-      noted_on_ = &device;
-    }
-    note(data, elements);
+    note(device, data, elements);
     return;
   }
   const auto all = static_cast<std::size_t>(elements);
@@ -143,29 +139,32 @@ void RuleTrainerBase::apply(const Device& device, const Facts& facts, void* cons
   }
 }
 
-void RuleTrainerBase::note(void* const* data, std::int64_t elements) {
+void RuleTrainerBase::note(const Device& device, void* const* data, std::int64_t elements) {
+  if (noted_on_ != &device) {
+    run_noted();
+    noted_on_ = &device;
+  }
   Noted& noted = noted_.emplace_back();
   std::copy_n(data, info().inputs, noted.data);
   noted.elements = elements;
 }
-void RuleTrainerBase::run_noted(const Device& device) {
+/// If it fails, the notes are gone: at the next update their gradients are others.
+void RuleTrainerBase::run_noted() {
+  const std::vector<Noted> all = std::exchange(noted_, {});
+  if (all.empty()) {
+    return;
+  }
   const ext::UpdateInfo& what = info();
   std::vector<ext::StepStreams> streams;
-  streams.reserve(noted_.size());  // runs point to them
+  streams.reserve(all.size());  // runs point to them
   std::vector<ext::RuleRun> runs;
-  for (const Noted& noted : noted_) {
+  for (const Noted& noted : all) {
     const ext::StepStreams& s = streams.emplace_back(what, noted.data, true);
     runs.push_back({s.in, s.out, noted.elements});
   }
-  noted_.clear();
-  device.kernels->run_all(what.rule, ext::Direction::kForward, step_, runs);
+  noted_on_->kernels->run_all(what.rule, ext::Direction::kForward, step_, runs);
 }
-void RuleTrainerBase::end_params() {
-  if (noted_on_ != nullptr && !noted_.empty()) {
-    run_noted(*noted_on_);
-  }
-  noted_on_ = nullptr;
-}
+void RuleTrainerBase::end_params() { run_noted(); }
 
 /// For whole tables: if the rule has sums, they run over rows.
 void RuleTrainerBase::apply_to_rows(const Device& device, const Facts& facts, void* const* data,
@@ -192,14 +191,19 @@ void RuleTrainerBase::update_rule(real gscale, const std::vector<Tensor*>& value
   }
   const Facts facts{static_cast<double>(learning_rate), static_cast<double>(gscale), shrink(),
                     shrink(), static_cast<double>(step_number())};
+  run_noted();  // of a parameter with the same values, perhaps
   apply(*values[0]->device, facts, data, values[0]->d.elements());
-  end_params();
+  run_noted();
 }
 
 void RuleTrainerBase::update_params(real gscale, std::size_t idx) {
   const ParameterStorage& p = *ModelAccess::parameters(*model)[idx];
   StorageState& s = p.state();
   const Facts facts = facts_for(gscale, p, keep_of(p));
+  if (idx < next_noted_) {  // a program's own trainer steps it twice
+    run_noted();
+  }
+  next_noted_ = idx + 1;
   if (s.fill == GradientFill::kEmpty && idle(facts).kind == IdleMotion::Kind::kRests) {
     if (facts.keep != 1.0) {
       s.kernels.add_scaled(facts.keep, s.values.data(), s.values.data(), s.elements, true);
@@ -263,12 +267,14 @@ void RuleTrainerBase::step_waiting_rows() {
     kernels::cut(count, 1, row * static_cast<double>(count), run_part);
     return;
   }
+  run_noted();
+  noted_.reserve(count);  // memory runs out before the first note, or not at all
   for (const unsigned* row = rows; row != rows_.next; ++row) {
     void* data[2 + kMaxStates];
     find_row(*row, data);
-    note(data, rows_.row_elements);
+    note(*rows_.device, data, rows_.row_elements);
   }
-  run_noted(*rows_.device);
+  run_noted();
 }
 void RuleTrainerBase::find_row(std::size_t row, void** data) const {
   for (std::size_t k = 0; k < info().inputs; ++k) {
@@ -333,7 +339,7 @@ void RuleTrainerBase::update_lookup_params(real gscale, std::size_t idx) {
     data[2 + k] = (*lists.states[k].lookups)[idx].all_h.v;
   }
   apply_to_rows(s.device, facts, data, p.rows(), s.row_elements(), s.row_bytes);
-  end_params();
+  run_noted();
 }
 
 IdleMotion RuleTrainerBase::idle_motion(std::size_t idx) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dynet/devices.h"
@@ -251,6 +252,49 @@ TEST(GpusOnHost, ALargeCopy) {
             "");
 }
 
+// ---- sums of rules -----------------------------------------------------------------------------
+
+/// The loss and gradients of (h + x) * b, with h of {places,terms}, x of {places,terms}x2 and b of
+/// {places}: a number of the gradient of b is a sum of 2 * terms, and one of h of 2.
+Floats loss_and_gradients(unsigned places, unsigned terms, Device* where) {
+  ParameterCollection model;
+  const Parameter h = model.add_parameters({places, terms}, ParameterInitConst(0.5F), "h", where);
+  const Parameter b = model.add_parameters({places}, ParameterInitConst(0.25F), "b", where);
+  Floats numbers(std::size_t{places} * terms * 2);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = 0.01F * static_cast<float>(i % 17) - 0.05F;
+  }
+  ComputationGraph cg;
+  const Expression x = input(cg, Dim({places, terms}, 2), numbers, where);
+  const Expression y = cmult(parameter(cg, h) + x, parameter(cg, b));
+  const Expression loss = sum_batches(sum_elems(y));
+  Floats found{as_scalar(cg.forward(loss))};
+  cg.backward(loss);
+  for (const Parameter& p : {b, h}) {
+    const Floats gradient = as_vector(*p.gradients());
+    found.insert(found.end(), gradient.begin(), gradient.end());
+  }
+  return found;
+}
+
+/// A place of a sum has a thread, a warp or a block (src/cuda/rules.cc), and equal bits each time.
+TEST(GpusOnHost, SumsOfAThreadAWarpAndABlock) {
+  EXPECT_EQ(on_gpus({}, kOne,
+                    [] {
+                      std::string text;
+                      for (const auto& size : {std::pair{5U, 7U}, {40U, 50U}, {2U, 4100U}}) {
+                        const auto on = [&size](const char* name) {
+                          return loss_and_gradients(size.first, size.second, device(name));
+                        };
+                        const Floats found = on("GPU:0");
+                        text += difference(found, on("CPU"));
+                        text += found == on("GPU:0") ? "" : " other bits";
+                      }
+                      return text;
+                    }),
+            "");
+}
+
 // ---- what fails --------------------------------------------------------------------------------
 
 /// Losses and gradients of a network, computed call by call. From the n-th on, launches or
@@ -334,6 +378,32 @@ TEST(GpusOnHost, AnAllocationThatFails) {
   EXPECT_EQ(
       on_gpus({}, kOne, [] { return sweep<out_of_memory>("DYNET_CUDA_FAIL_MEMORY", "GPU:0", 3); }),
       "");
+}
+
+/// A change of a parameter keeps a copy for a graph that computed with the old values. Without
+/// memory for the copy the change is made, and the graph says so.
+TEST(GpusOnHost, AChangeWithoutMemoryForTheOldValues) {
+  EXPECT_EQ(on_gpus({}, kOne,
+                    [] {
+                      ParameterCollection model;
+                      Parameter p = model.add_parameters({1}, ParameterInitConst(3), "w");
+                      ComputationGraph cg;
+                      const Expression w = parameter(cg, p);
+                      const Expression z = w * (w * input(cg, 1.0F));
+                      cg.forward(z);
+                      api::drop_resting_states();
+                      set("DYNET_CUDA_FAIL_MEMORY", 1);
+                      p.scale(2);
+                      unsetenv("DYNET_CUDA_FAIL_MEMORY");
+                      EXPECT_EQ(as_scalar(*p.values()), 6.0F);
+                      EXPECT_NE(
+                          text_of_error<errors::GraphError>([&] { cg.backward(z); }).find("/w"),
+                          std::string::npos);
+                      cg.forward(z);
+                      cg.backward(z);
+                      return difference(as_vector(*p.gradients()), {12});
+                    }),
+            "");
 }
 
 /// A GPU of 64 MB: 20 steps of a network need more, and the error leaves the library usable.

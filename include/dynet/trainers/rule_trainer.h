@@ -156,21 +156,21 @@ struct RuleTrainerBase : Trainer {
   void step_waiting_rows();
   void step_row(std::size_t row) const;
   void find_row(std::size_t row, void** data) const;
-  void note(void* const* data, std::int64_t elements);
-  /// Runs the step over all that was noted, in one call.
-  void run_noted(const Device& device);
+  void note(const Device& device, void* const* data, std::int64_t elements);
+  void run_noted();
 
   // The last step, ready to run: it is the same for many parameters.
   alignas(16) unsigned char step_[512] = {};
   bool has_step_ = false;
-  /// Operands of the step that a device which the host does not see has yet to run: a start of a
-  /// loop costs there.
+  /// Operands of `step_` on one device, which have yet to be stepped, in one call: a start of a
+  /// loop costs on a device that the host does not see.
   struct Noted {
     void* data[2 + kMaxStates];
     std::int64_t elements;
   };
   std::vector<Noted> noted_;
   const Device* noted_on_ = nullptr;
+  std::size_t next_noted_ = 0;  ///< no parameter from this number on is among the notes
   /// Between begin_rows and end_rows: where row 0 of a table and of its states lie, and the next
   /// rows. Rows from `waiting` to `next` were requested and have yet to be stepped; a request for
   /// another row than `next` is stepped at once. `step_` is the step of these rows.

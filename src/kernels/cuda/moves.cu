@@ -218,8 +218,8 @@ __device__ void walk(const MoveCall& p, Walk walk, const Place& first, std::int6
   }
 }
 
-/// A team has the places of some elements of the box, and each of its threads every so manieth of
-/// these places. All threads read all terms.
+/// A team has the places of some elements of the box. Thread 3 of a team of 32 has the places 3,
+/// 35, 67 and so on; all threads read all terms.
 __global__ void run_walk(const __grid_constant__ MoveCall p) {
   const std::int64_t walks = p.kept.elements * (p.examples_are_terms ? 1 : p.examples);
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x / p.team;

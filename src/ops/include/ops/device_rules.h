@@ -50,8 +50,8 @@ struct DeviceLoops {
   DeviceLoop forward, backward;
 };
 
-/// Runs a loop over n elements: the streams are those of ext::RuleLoop, `counts` of them, in float,
-/// with addresses of the device.
+/// Runs a loop over n elements: the streams are those of ext::RuleLoop, in float, with addresses of
+/// the device.
 void start_run(DeviceLoop loop, const void* op, const ext::Stream* in, std::size_t in_count,
                const ext::Stream* out, std::size_t out_count, std::int64_t n, void* cuda_stream);
 

@@ -11,9 +11,9 @@
 namespace dynet::trainers {
 
 /// Starts the kernel of a step over several runs, which share no written memory, on a CUDA stream
-/// (`cudaStream_t`) and returns at once. The streams
-/// of numbers are kRun and kStore, in float, with addresses of the device; results may overwrite
-/// operands. Throws cuda_exception if the start fails.
+/// (`cudaStream_t`) and returns at once. The streams of numbers are kRun and kStore, in float, with
+/// addresses of the device; results may overwrite operands. Throws cuda_exception if the start
+/// fails, and out_of_memory if the addresses of many runs find no memory.
 using DeviceStep = void (*)(const void* prepared, std::span<const ext::RuleRun> runs,
                             void* cuda_stream);
 
