@@ -254,8 +254,8 @@ TYPED_TEST(Scoring, Errors) {
   const Expression query = this->drawn({kDim});
   const std::size_t nodes = this->cg.nodes.size();
   EXPECT_THROW(static_cast<void>(b.read(keys, std::vector<unsigned>{3, 3})), errors::ValueError);
-  EXPECT_THROW(static_cast<void>(b.read(keys, std::vector<unsigned>{0})), errors::ValueError);
-  EXPECT_THROW(static_cast<void>(b.read(keys, std::vector<unsigned>{4})), errors::ValueError);
+  EXPECT_THROW(static_cast<void>(b.read(keys, std::vector<unsigned>{0})), errors::IndexError);
+  EXPECT_THROW(static_cast<void>(b.read(keys, std::vector<unsigned>{4})), errors::IndexError);
   EXPECT_THROW(static_cast<void>(b.attend(query, AttentionMemory())), errors::StateError);
   EXPECT_EQ(this->cg.nodes.size(), nodes);
   EXPECT_THROW(static_cast<void>(b.read(this->drawn({kKey + 1, 3}))), errors::ShapeError);

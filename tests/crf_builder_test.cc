@@ -479,8 +479,8 @@ TEST_F(CRF, Errors) {
   EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{0, 1, 2, 0}), errors::ValueError);
   EXPECT_THROW(crf.neg_log_likelihood(scores, Tags{0, kTags, 0}), errors::IndexError);
   EXPECT_THROW(crf.neg_log_likelihood(scores, std::vector<Tags>{{0}, {1}}), errors::ValueError);
-  EXPECT_THROW(crf.viterbi(scores, Tags{4}), errors::ValueError);
-  EXPECT_THROW(crf.viterbi(scores, Tags{0}), errors::ValueError);
+  EXPECT_THROW(crf.viterbi(scores, Tags{4}), errors::IndexError);
+  EXPECT_THROW(crf.viterbi(scores, Tags{0}), errors::IndexError);
   EXPECT_THROW(crf.viterbi(scores, Tags{1, 1}), errors::ValueError);
   EXPECT_EQ(cg.nodes.size(), nodes) << "errors leave no nodes";
   EXPECT_THROW(crf.viterbi(ones(cg, Dim({kTags, 3}, 2))), errors::ShapeError);

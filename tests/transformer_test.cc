@@ -456,6 +456,7 @@ TEST_P(Transformer, Errors) {
   };
   const errors::ShapeError shape("");
   const errors::ValueError value("");
+  const errors::IndexError index("");
   const errors::StateError state_error("");
   const errors::GraphError graph_error("");
   const Expression x = drawn({kDim, 3});
@@ -471,14 +472,14 @@ TEST_P(Transformer, Errors) {
   const std::size_t nodes = cg.nodes.size();
   refuses(shape, [&] { static_cast<void>(encoder.encode(wrong)); });
   refuses(shape, [&] { static_cast<void>(encoder.encode(none)); });
-  refuses(value, [&] { static_cast<void>(encoder.encode(x, {4})); });
-  refuses(value, [&] { static_cast<void>(encoder.encode(x, {0})); });
+  refuses(index, [&] { static_cast<void>(encoder.encode(x, {4})); });
+  refuses(index, [&] { static_cast<void>(encoder.encode(x, {0})); });
   refuses(value, [&] { static_cast<void>(encoder.encode(x, {1, 1})); });
   refuses(graph_error, [&] { static_cast<void>(encoder.encode(elsewhere)); });
   refuses(state_error, [&] { static_cast<void>(decoder.start()); });
   refuses(state_error, [&] { static_cast<void>(language_model.start(seen)); });
   refuses(shape, [&] { static_cast<void>(decoder.start(x)); });
-  refuses(value, [&] { static_cast<void>(decoder.start(seen, {3})); });
+  refuses(index, [&] { static_cast<void>(decoder.start(seen, {3})); });
   refuses(state_error, [&] { static_cast<void>(decoder.add_input(language_model.start(), x)); });
   refuses(state_error, [&] { static_cast<void>(language_model.add_input(start, x)); });
   refuses(state_error, [&] { static_cast<void>(decoder.add_input(TransformerState(), x)); });

@@ -16,8 +16,8 @@
 // MLPAttentionBuilder, DotAttentionBuilder and BiaffineAttentionBuilder differ in the score of a
 // key for a query; Transformers (transformer.h) are made of MultiHeadAttentionBuilder. Errors:
 // StateError before new_graph, GraphError and StaleExpression for a query or memory of another
-// graph, ShapeError with the builder's name for other shapes, ValueError for lengths that do not
-// fit, a length of 0 among them.
+// graph, ShapeError with the builder's name for other shapes, ValueError for another number of
+// lengths than examples, IndexError for a length of 0 or of too many positions.
 //
 // Work on each position by itself (projections, the MLP's layer) takes the positions as a batch, so
 // sequences of different lengths merge there. Scores, softmax and weighted sums merge among

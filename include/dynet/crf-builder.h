@@ -13,7 +13,8 @@
 // the tags 0, 0, 2, 1 add the transitions (0, 0), (2, 0), (1, 2). In a batch {tags,steps}xb of
 // padded sequences a list of tags is as long as its sequence. Errors: StateError before new_graph,
 // GraphError if `scores` is a node of another graph, ShapeError for another shape, IndexError for a
-// tag that does not exist, ValueError for lists of tags or lengths that do not fit.
+// tag that does not exist and for a length of 0 or of too many steps, ValueError for lists of tags
+// that do not fit and for another number of lengths than examples.
 //
 // Sequences of one length merge, also if they are nodes of their own (dynet/expr/chains.h); the
 // nodes of the scores merge as always.

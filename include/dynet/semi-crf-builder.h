@@ -15,8 +15,9 @@
 // steps the segments (0, 0, 1), (2, 1, 4) have label 0 at step 0 and label 2 at steps 1 to 3. In a
 // batch {labels,steps,max_length}xb of padded sequences each list ends with its sequence. A score
 // of -inf forbids a segment. Errors: StateError before new_graph, GraphError if `scores` is a node
-// of another graph, ShapeError for another shape, IndexError for a label that does not exist,
-// ValueError for lists of segments or lengths that do not fit.
+// of another graph, ShapeError for another shape, IndexError for a label that does not exist and
+// for a length of 0 or of too many steps, ValueError for lists of segments that do not fit and for
+// another number of lengths than examples.
 //
 // A loss adds about 8 nodes for each step. Sequences of one length merge.
 

@@ -18,8 +18,9 @@
 // label l, i <= j; other elements do not count. In a batch `lengths` has the same meaning.
 //
 // A score of -inf forbids its arc or span. Errors: ShapeError for another shape, ValueError for
-// lengths that do not fit, NumericError for a score of NaN or inf that counts, and if no structure
-// is allowed. Thread rule: the functions have no state.
+// another number of lengths than examples, IndexError for a length of 0 or of too many words,
+// NumericError for a score of NaN or inf that counts, and if no structure is allowed. Thread rule:
+// the functions have no state.
 
 #include <vector>
 
@@ -41,7 +42,7 @@ template <int = 0>
 /// The best trees of a batch of padded sentences, or of one example. Without `single_root` any
 /// number of words stands at the root.
 /// Shapes: {words+1,words}xb -> b lists of heads.
-/// Errors: as for one example, and ValueError for lengths that do not fit.
+/// Errors: as for one example, and the errors of lengths.
 template <int = 0>
 [[nodiscard]] std::vector<std::vector<unsigned>> max_spanning_tree(
     const Tensor& scores, const std::vector<unsigned>& lengths, bool single_root = true);
@@ -75,7 +76,7 @@ template <int = 0>
 [[nodiscard]] std::vector<LabelledSpan> cky(const Tensor& scores);
 /// The best trees of a batch of padded sentences.
 /// Shapes: {words,words,labels}xb -> b lists of spans.
-/// Errors: as for one example, and ValueError for lengths that do not fit.
+/// Errors: as for one example, and the errors of lengths.
 template <int = 0>
 [[nodiscard]] std::vector<std::vector<LabelledSpan>> cky(const Tensor& scores,
                                                          const std::vector<unsigned>& lengths);

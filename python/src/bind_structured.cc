@@ -11,9 +11,9 @@
 
 #include "arrays.h"
 #include "binding.h"
-#include "texts.h"
 #include "graph.h"
 #include "lists.h"
+#include "texts.h"
 #include "where.h"
 
 namespace dynet::python {

@@ -76,7 +76,7 @@ def test_scores_weights_and_sums(kind):
         short = builder.read(dy.inputTensor(keys), lengths=[3])
         assert short.lengths == [3]
         close(builder.attend(q, short), keys[:, :3] @ softmax(want[:3]))
-    with pytest.raises(ValueError, match="a length is 0"):
+    with pytest.raises(IndexError, match="a length is 0"):
         builder.read(dy.inputTensor(keys), lengths=[0])
     with pytest.raises(dy.ShapeError, match=r"\{2,4\}"):
         builder.read(dy.inputTensor(matrix(2, 4)))

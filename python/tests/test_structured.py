@@ -143,7 +143,7 @@ def test_what_they_refuse():
         (lambda: dy.eisner(np.zeros((3, 3))), dy.ShapeError, r"\{3,3\}; want \{words\+1,words\}"),
         (lambda: dy.eisner(np.zeros(3)), dy.ShapeError, "an array with 1 axes; want 2"),
         (lambda: dy.eisner(np.zeros((4, 3, 2))), dy.ShapeError, "3 axes; want 2"),
-        (lambda: dy.eisner(np.zeros((4, 3)), [4]), dy.ValueError, "a length is 4"),
+        (lambda: dy.eisner(np.zeros((4, 3)), [4]), dy.IndexError, "a length is 4"),
         (lambda: dy.eisner([[np.nan], [0]]), dy.NumericError, "head 0 for word 0 in .* is NaN"),
         (lambda: dy.max_spanning_tree([[-np.inf], [0]]), dy.NumericError, "each tree"),
         (lambda: dy.max_spanning_tree("text"), dy.TypeError, "max_spanning_tree"),
@@ -153,7 +153,7 @@ def test_what_they_refuse():
         (lambda: dy.tree_score(x, [0, 1, 9]), dy.IndexError, "the head of word 2 of 3 is 9"),
         (lambda: dy.spans_score(dy.inputTensor(np.zeros((2, 2, 1))), [(0, 0)]), dy.ValueError,
          "a span has 2 numbers"),
-        (lambda: dy.spanning_tree_log_partition(x, [1, 2]), dy.ValueError, "lengths has 2 entries"),
+        (lambda: dy.spanning_tree_log_partition(x, [1, 2]), dy.ValueError, "2 lengths for"),
     ]:  # fmt: skip
         with pytest.raises(error, match=text):
             call()

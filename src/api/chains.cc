@@ -13,6 +13,7 @@
 #include "dynet/ops/input.h"
 
 #include "api/functions.h"
+#include "api/lengths.h"
 #include "graph/graph.h"
 
 namespace dynet {
@@ -51,21 +52,10 @@ void check_crf(const Expression& emissions, const Expression& transitions, const
 
 /// The lengths of the examples of x {rows,steps} as an argument; absent if all steps count.
 Expression lengths_of(const char* name, const Expression& x, List lengths, Where where) {
-  const Dim& d = x.dim();
-  if (!lengths.empty() && lengths.size() != d.bd) {
-    throw errors::ValueError(std::string(name) + ": lengths has " + std::to_string(lengths.size()) +
-                             " entries; want one for each of the " + std::to_string(d.bd) +
-                             " examples" + graph::built_at(where));
-  }
-  bool all = true;
-  for (const unsigned n : lengths) {
-    if (n == 0 || n > d.cols()) {
-      throw errors::IndexError(std::string(name) + ": a length is " + std::to_string(n) +
-                               "; want from 1 to the " + std::to_string(d.cols()) + " steps" +
-                               graph::built_at(where));
-    }
-    all = all && n == d.cols();
-  }
+  const unsigned steps = x.dim().cols();
+  api::check_lengths(std::string(name) + ": ", x.dim(), steps, lengths, where);
+  const bool all =
+      std::all_of(lengths.begin(), lengths.end(), [steps](unsigned n) { return n == steps; });
   return all ? Expression() : numbers_beside(x, lengths, where);
 }
 

@@ -7,10 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "dynet/except.h"
-
+#include "api/lengths.h"
 #include "api/tree_nodes.h"
-#include "graph/graph.h"
 
 namespace dynet {
 namespace {
@@ -21,28 +19,6 @@ using Lengths = std::vector<unsigned>;
 constexpr float kLogOfZero = -std::numeric_limits<float>::infinity();
 /// Below all logarithms of weights, and finite: -inf - kLowest is -inf, and no NaN.
 constexpr float kLowest = -1e30F;
-
-/// The words of each example; ValueError or IndexError for lengths that do not fit.
-Lengths lengths_in(const char* name, const Dim& d, unsigned words, const Lengths& lengths,
-                   Where where) {
-  if (lengths.empty()) {
-    return Lengths(d.bd, words);
-  }
-  if (lengths.size() != d.bd) {
-    throw errors::ValueError(std::string(name) + ": scores are " + to_string(d) +
-                             " and lengths has " + std::to_string(lengths.size()) +
-                             " entries; want one for each of the " + std::to_string(d.bd) +
-                             " examples" + graph::built_at(where));
-  }
-  for (const unsigned n : lengths) {
-    if (n == 0 || n > words) {
-      throw errors::IndexError(std::string(name) + ": scores are " + to_string(d) +
-                               " and a length is " + std::to_string(n) + "; want from 1 to the " +
-                               std::to_string(words) + " words" + graph::built_at(where));
-    }
-  }
-  return lengths;
-}
 
 bool has(const Lengths& lengths, std::size_t words) {
   return std::find(lengths.begin(), lengths.end(), words) != lengths.end();
@@ -244,7 +220,8 @@ Expression spanning_tree_log_partition(const Expression& scores,
                                        Where where) {
   const char* const name = "spanning_tree_log_partition";
   const unsigned words = api::words_of_arcs(name, scores.dim(), where);
-  const Lengths all = lengths_in(name, scores.dim(), words, lengths, where);
+  const Lengths all =
+      api::checked_lengths(std::string(name) + ": ", scores.dim(), words, lengths, where);
   const Building b(scores, where);
   return Elimination(b, arcs_that_count(b, scores, all), single_root).log_sum(words);
 }
@@ -257,7 +234,8 @@ Expression eisner_log_partition(const Expression& scores, const std::vector<unsi
                                 bool single_root, Where where) {
   const char* const name = "eisner_log_partition";
   const unsigned words = api::words_of_arcs(name, scores.dim(), where);
-  const Lengths all = lengths_in(name, scores.dim(), words, lengths, where);
+  const Lengths all =
+      api::checked_lengths(std::string(name) + ": ", scores.dim(), words, lengths, where);
   const Building b(scores, where);
   if (words == 1) {
     return b.row(scores, 0);
@@ -291,7 +269,8 @@ Expression cky_log_partition(const Expression& scores, const std::vector<unsigne
                              Where where) {
   const char* const name = "cky_log_partition";
   const unsigned words = api::words_of_spans(name, scores.dim(), where);
-  const Lengths all = lengths_in(name, scores.dim(), words, lengths, where);
+  const Lengths all =
+      api::checked_lengths(std::string(name) + ": ", scores.dim(), words, lengths, where);
   const Building b(scores, where);
   const Expression labelled = scores.dim().nd == 3 ? b.log_sum(scores, 2) : scores;
   const Expression flat = b.flat(without_padding(b, labelled, all, words, 0));

@@ -7,14 +7,15 @@
 
 #include "dynet/except.h"
 
+#include "api/lengths.h"
 #include "builders/columns.h"
 
 namespace dynet {
 
+using api::check_lengths;
 using builders::as_batch;
 using builders::as_columns;
 using builders::check_columns;
-using builders::check_lengths;
 using detail::Located;
 
 namespace {

@@ -29,21 +29,4 @@ void check_columns(const std::string& at, const char* what, const Expression& x,
   }
 }
 
-void check_lengths(const std::string& at, const Dim& d, unsigned steps,
-                   const std::vector<unsigned>& lengths) {
-  if (lengths.empty()) {
-    return;
-  }
-  if (lengths.size() != d.bd) {
-    throw errors::ValueError(at + std::to_string(lengths.size()) + " lengths for " + to_string(d) +
-                             "; want one for each example");
-  }
-  for (const unsigned length : lengths) {
-    if (length == 0 || length > steps) {
-      throw errors::ValueError(at + "a length is " + std::to_string(length) + " for " +
-                               to_string(d) + "; want 1 to " + std::to_string(steps));
-    }
-  }
-}
-
 }  // namespace dynet::builders

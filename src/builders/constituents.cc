@@ -8,6 +8,7 @@
 #include "dynet/except.h"
 #include "dynet/structured.h"
 
+#include "api/lengths.h"
 #include "api/tree_nodes.h"
 #include "builders/sentence_scores.h"
 
@@ -99,7 +100,7 @@ std::vector<std::vector<LabelledSpan>> cky(const Tensor& scores,
   const std::string at = "cky: ";
   const Dim& d = scores.d;
   const unsigned most = api::words_of_spans("cky", d, Where());
-  const std::vector<unsigned> words = builders::checked_lengths(at, d, most, lengths);
+  const std::vector<unsigned> words = api::checked_lengths(at, d, most, lengths);
   const std::vector<double> numbers = as_double_vector(scores);
   std::vector<Spans> trees(d.bd);
   for (std::size_t e = 0; e < trees.size(); ++e) {

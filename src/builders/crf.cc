@@ -6,6 +6,7 @@
 #include "dynet/crf-builder.h"
 #include "dynet/except.h"
 
+#include "api/lengths.h"
 #include "builders/columns.h"
 #include "builders/sentence_scores.h"
 
@@ -159,7 +160,7 @@ std::array<Expression, 2> CRFBuilder::best_path(const Expression& scores,
                                                 const std::vector<unsigned>& lengths, Where where) {
   return detail::with_typed_allocation([&] {
     check_scores("viterbi", scores, where);
-    builders::check_lengths(parameters_.at("viterbi"), scores.dim(), scores.dim().cols(), lengths);
+    api::check_lengths(parameters_.at("viterbi"), scores.dim(), scores.dim().cols(), lengths);
     return crf_viterbi(scores, scores_[kTransitions], scores_[kStart], scores_[kEnd], lengths,
                        where);
   });

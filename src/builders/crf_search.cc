@@ -11,6 +11,7 @@
 #include "dynet/crf-builder.h"
 #include "dynet/except.h"
 
+#include "api/lengths.h"
 #include "builders/sentence_scores.h"
 
 namespace dynet {
@@ -66,7 +67,7 @@ CRFBuilder::Numbers CRFBuilder::numbers_of(const char* call, const Expression& s
   Numbers numbers;
   numbers.tags = tags_;
   numbers.dim = scores.dim();
-  numbers.lengths = builders::checked_lengths(at, numbers.dim, numbers.dim.cols(), lengths);
+  numbers.lengths = api::checked_lengths(at, numbers.dim, numbers.dim.cols(), lengths);
   numbers.scores = as_double_vector(scores.value());
   const auto read = [&at](const Expression& parameter) {
     std::vector<double> values = as_double_vector(parameter.value());

@@ -10,6 +10,7 @@
 #include "dynet/except.h"
 #include "dynet/structured.h"
 
+#include "api/lengths.h"
 #include "api/tree_nodes.h"
 #include "builders/sentence_scores.h"
 
@@ -342,7 +343,7 @@ std::vector<Heads> trees_of(const char* name, const Tensor& scores,
   const std::string at = std::string(name) + ": ";
   const Dim& d = scores.d;
   const unsigned most = api::words_of_arcs(name, d, Where());
-  const std::vector<unsigned> words = builders::checked_lengths(at, d, most, lengths);
+  const std::vector<unsigned> words = api::checked_lengths(at, d, most, lengths);
   const std::vector<double> numbers = as_double_vector(scores);
   std::vector<Heads> trees(d.bd);
   for (std::size_t e = 0; e < trees.size(); ++e) {

@@ -9,6 +9,7 @@
 #include "dynet/except.h"
 #include "dynet/semi-crf-builder.h"
 
+#include "api/lengths.h"
 #include "api/tree_nodes.h"
 #include "builders/sentence_scores.h"
 #include "graph/graph.h"
@@ -321,7 +322,7 @@ std::vector<ScoredSegments> SemiCRFBuilder::best_of_all(const Expression& scores
   check_scores("viterbi", scores, where);
   const std::string at = parameters_.at("viterbi");
   const Dim d = scores.dim();
-  const std::vector<unsigned> steps = builders::checked_lengths(at, d, d.cols(), lengths);
+  const std::vector<unsigned> steps = api::checked_lengths(at, d, d.cols(), lengths);
   const std::vector<double> numbers = as_double_vector(scores.value());
   std::vector<double> parameters[3];
   for (std::size_t i = 0; i < 3; ++i) {

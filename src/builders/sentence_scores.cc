@@ -4,15 +4,7 @@
 
 #include "dynet/except.h"
 
-#include "builders/columns.h"
-
 namespace dynet::builders {
-
-std::vector<unsigned> checked_lengths(const std::string& at, const Dim& d, unsigned steps,
-                                      const std::vector<unsigned>& lengths) {
-  check_lengths(at, d, steps, lengths);
-  return lengths.empty() ? std::vector<unsigned>(d.bd, steps) : lengths;
-}
 
 void fail_score(const std::string& at, double score, const std::string& place) {
   throw errors::NumericError(at + "the score of " + place + " is " +

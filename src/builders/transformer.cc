@@ -7,15 +7,16 @@
 
 #include "dynet/except.h"
 
+#include "api/lengths.h"
 #include "builders/builder_support.h"
 #include "builders/columns.h"
 
 namespace dynet {
 
+using api::check_lengths;
 using builders::as_batch;
 using builders::as_columns;
 using builders::check_columns;
-using builders::check_lengths;
 
 namespace detail {
 

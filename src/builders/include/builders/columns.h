@@ -6,7 +6,6 @@
 // memory; going from one to the other moves nothing.
 
 #include <string>
-#include <vector>
 
 #include "dynet/expr.h"
 
@@ -19,8 +18,5 @@ namespace dynet::builders {
 /// ShapeError unless x is {rows}xb or {rows,n}xb with n at least 1; `at` begins the text. `rows` =
 /// 0 accepts any number of rows.
 void check_columns(const std::string& at, const char* what, const Expression& x, unsigned rows);
-/// ValueError unless there are no lengths, or one from 1 to `steps` for each example of `d`.
-void check_lengths(const std::string& at, const Dim& d, unsigned steps,
-                   const std::vector<unsigned>& lengths);
 
 }  // namespace dynet::builders

@@ -5,17 +5,11 @@
 #include <cstddef>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "dynet/tensor.h"
 
 namespace dynet::builders {
 
-/// Lengths of the examples: all `steps` if the list is empty. ValueError, beginning with `at`,
-/// unless there is a length from 1 to `steps` for each of `examples`.
-[[nodiscard]] std::vector<unsigned> checked_lengths(const std::string& at, const Dim& d,
-                                                    unsigned steps,
-                                                    const std::vector<unsigned>& lengths);
 /// NumericError, beginning with `at`, for a score of NaN or inf; `place` names the score.
 [[noreturn]] void fail_score(const std::string& at, double score, const std::string& place);
 /// Calls fail_score for NaN and inf, with the text of `place()`.
