@@ -13,8 +13,8 @@
 #include "dynet/expr/chains.h"
 
 #include "binding.h"
-#include "texts.h"
 #include "graph.h"
+#include "texts.h"
 #include "where.h"
 
 namespace dynet::python {

@@ -19,10 +19,10 @@
 #include "dynet/ops/elementary.h"
 
 #include "binding.h"
-#include "texts.h"
 #include "graph.h"
 #include "op_names.h"
 #include "operators.h"
+#include "texts.h"
 #include "where.h"
 
 namespace dynet::python {

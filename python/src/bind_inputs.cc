@@ -14,9 +14,9 @@
 #include "arrays.h"
 #include "binding.h"
 #include "errors.h"
-#include "texts.h"
 #include "graph.h"
 #include "inputs.h"
+#include "texts.h"
 #include "where.h"
 
 namespace dynet::python {

@@ -11,8 +11,8 @@
 #include "dynet/sequence.h"
 
 #include "binding.h"
-#include "texts.h"
 #include "graph.h"
+#include "texts.h"
 #include "where.h"
 
 namespace dynet::python {
