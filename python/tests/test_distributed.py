@@ -41,6 +41,8 @@ def run(
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",  # of Open MPI 5
+        "OMPI_MCA_hwloc_base_binding_policy": "none",  # all ranks may run on all processors
+        "PRTE_MCA_hwloc_default_binding_policy": "none",
     }
     line = [mpirun(), "-n", str(ranks), sys.executable, *program, *map(str, words)]
     done = subprocess.run(
@@ -64,6 +66,17 @@ def test_all_ranks_learn_the_same_as_one(ranks: int, workers: int) -> None:
     losses = [eval(line.split(" ", 1)[1]) for line in (one[0], more[0])]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
     assert losses[0][-1] < losses[0][0]
+
+
+def test_ranks_workers_and_threads_together() -> None:
+    """The same bits with any number of threads; ranks on the same processors use one by default."""
+    for workers, numbers_of_threads in ((0, (1, 2, 0)), (2, (2, 0))):
+        found = set()
+        for threads in numbers_of_threads:
+            text = run(2, "together", workers, threads)
+            assert numbers(text, "threads") == [str(max(1, threads))] * 2
+            found.update(numbers(text, "values"))
+        assert len(found) == 1
 
 
 def test_ranks_resume_on_other_numbers_of_ranks(tmp_path: Path) -> None:
@@ -150,8 +163,10 @@ def main(name: str, *words: str) -> None:
     import dynet_config
 
     exec(PRELUDE)
-    workers = int(words[0]) if name == "train" else 0
-    dynet_config.set(random_seed=3, devices=DEVICE or "CPU", shared_parameters=workers > 0)
+    workers = int(words[0]) if name in ("train", "together") else 0
+    is_of_host = workers > 0 or name == "together"  # shared memory, or loops of the CPU
+    device = "CPU" if is_of_host or not DEVICE else DEVICE
+    dynet_config.set(random_seed=3, devices=device, shared_parameters=workers > 0)
     import dynet as dy
     import numpy as np
 
@@ -177,6 +192,8 @@ def main(name: str, *words: str) -> None:
     if name == "train":
         report(dy.fit(loss, DATA, trainer, epochs=4, batch=7, workers=workers, progress=False))
         trainer.check()
+    elif name == "together":
+        together(workers, int(words[1]))
     elif name == "fit":
         checkpoint = dy.DistributedCheckpointer(words[0], trainer, every_steps=2)
         history = dy.fit(
@@ -203,6 +220,32 @@ def main(name: str, *words: str) -> None:
         except dy.NumericError as e:
             text = " ".join(str(e).split())
             sys.stdout.write(f"found {trainer.rank}: {text}\n")
+
+
+def together(workers: int, threads: int) -> None:
+    """Training with a layer whose loops are long enough for several threads."""
+    import zlib
+
+    import dynet as dy
+
+    dy.set_threads(threads)
+    model = dy.ParameterCollection()
+    E = model.add_lookup_parameters((WORDS, 400))
+    W = model.add_parameters((600, 400))
+    trainer = dy.DistributedTrainer(dy.AdamTrainer(model), check_every=2)
+
+    def loss(example: tuple[list[int], int]) -> dy.Expression:
+        x = dy.lookup_batch(E, [(w + 7 * i) % WORDS for i in range(30) for w in example[0][:1]])
+        return dy.sum_batches(dy.squared_norm(dy.tanh(W * x)))
+
+    dy.fit(loss, DATA[:12], trainer, epochs=2, batch=12, workers=workers, progress=False)
+    trainer.check()
+    with_team = len(os.listdir("/proc/self/task"))
+    dy.set_threads(1)
+    time.sleep(0.2)  # the system may list a thread that has just ended
+    made = with_team - len(os.listdir("/proc/self/task")) + 1
+    checksum = zlib.crc32(W.as_array().tobytes() + E.as_array().tobytes())
+    sys.stdout.write(f"threads {trainer.rank}: {made}\nvalues {trainer.rank}: {checksum}\n")
 
 
 def refused(loss: Any, model: Any, adam: Any, trainer: Any) -> None:

@@ -26,9 +26,9 @@ def traced_bytes(text: str) -> int:
 def test_the_same_values_in_a_tenth_of_the_memory(capfd):
     found = []
     with dy.trace("memory"):
-        found.append((lstm(200).npvalue(), traced_bytes(capfd.readouterr().err)))
+        found.append((lstm(600, 256).npvalue(), traced_bytes(capfd.readouterr().err)))
         with dy.no_grad():
-            found.append((lstm(200).npvalue(), traced_bytes(capfd.readouterr().err)))
+            found.append((lstm(600, 256).npvalue(), traced_bytes(capfd.readouterr().err)))
     (plain, all_bytes), (within, few) = found
     print(f"with gradients {all_bytes} bytes, in no_grad {few}")
     assert few * 10 <= all_bytes

@@ -53,12 +53,31 @@ bool is_shared(const Segment& segment, std::uint32_t arg) {
 }  // namespace
 
 void Shortener::shorten(const graph::Graph& graph, const Plan& plan, Plan& to) {
-  cut(graph, plan);
+  const std::int64_t all = count_elements(graph, plan);
+  if (all <= kWhole) {
+    to = plan;
+    return;
+  }
+  cut(graph, plan, all / kShare);
   pieces_.connect(graph, plan);
   count_steps();
   order_late();
   run_in_order();
   pieces_.write(plan, order_, to);
+}
+
+/// Elements of all results and of saved numbers; notes the nodes of the plan.
+std::int64_t Shortener::count_elements(const graph::Graph& graph, const Plan& plan) {
+  is_planned_.begin(graph.size());
+  std::int64_t all = 0;
+  for (const Group& group : plan.groups) {
+    for (std::uint32_t i = group.first; i < group.first + group.members; ++i) {
+      const NodeId n = plan.members[i];
+      is_planned_.set(n, 1);
+      all += group.part == Part::kRest ? 0 : result_elements(graph, n) + saved_elements(graph, n);
+    }
+  }
+  return all;
 }
 
 /// Elements of what a member writes, and of what it alone reads of the plan.
@@ -74,43 +93,38 @@ std::int64_t Shortener::touched_elements(const graph::Graph& graph, const Group&
   return elements;
 }
 
-/// Makes the pieces.
-void Shortener::cut(const graph::Graph& graph, const Plan& plan) {
+/// Makes the pieces: of a group, as few as touch `most` elements each, and alike.
+void Shortener::cut(const graph::Graph& graph, const Plan& plan, std::int64_t most) {
   pieces_.clear();
   state_.clear();
-  is_planned_.begin(graph.size());
-  std::int64_t all = 0;
-  for (const Group& group : plan.groups) {
-    for (std::uint32_t i = group.first; i < group.first + group.members; ++i) {
-      const NodeId n = plan.members[i];
-      is_planned_.set(n, 1);
-      all += group.part == Part::kRest ? 0 : result_elements(graph, n) + saved_elements(graph, n);
-    }
-  }
-  const std::int64_t limit = std::max(all / kShare, kSmallest);
   util::Interrupt interrupt;
   for (std::uint32_t g = 0; g < plan.groups.size(); ++g) {
     const Group& group = plan.groups[g];
     interrupt.pass(1 + (group.members / 16));
-    const bool is_leaf = graph[plan.members[group.first]].arity == 0;
-    const std::int64_t most = is_leaf ? limit / kLeafShare : limit;
     std::int64_t touched = 0;
-    bool is_first = true;
+    before_.clear();
     for (std::uint32_t s = group.begin; s < group.begin + group.count; ++s) {
       const Segment& segment = plan.segments[s];
       for (std::uint32_t i = segment.begin; i < segment.begin + segment.count; ++i) {
-        const NodeId n = plan.members[i];
-        const std::int64_t mine = touched_elements(graph, group, segment, n);
-        if (is_first || touched + mine > most) {
-          pieces_.add(g, i, 0);
-          state_.emplace_back();
-          touched = 0;
-          is_first = false;
-        }
-        touched += mine;
-        pieces_.extend();
-        state_.back().elements += kept_elements(graph, group, n);
+        before_.push_back(touched);
+        touched += touched_elements(graph, group, segment, plan.members[i]);
       }
+    }
+    const bool is_leaf = graph[plan.members[group.first]].arity == 0;
+    const std::int64_t of_piece = most / (is_leaf                      ? kLeafShare
+                                          : group.part == Part::kFirst ? kFirstShare
+                                                                       : 1);
+    const std::int64_t pieces = std::max<std::int64_t>(1, (touched + of_piece - 1) / of_piece);
+    std::int64_t piece = -1;
+    for (std::uint32_t i = 0; i < group.members; ++i) {
+      const std::int64_t mine = touched == 0 ? 0 : before_[i] * pieces / touched;
+      if (mine != piece) {
+        pieces_.add(g, group.first + i, 0);
+        state_.emplace_back();
+        piece = mine;
+      }
+      pieces_.extend();
+      state_.back().elements += kept_elements(graph, group, plan.members[group.first + i]);
     }
   }
 }

@@ -1,16 +1,24 @@
 // Jobs of several ranks by mpirun: the numbers, checkpoints on other numbers of ranks, and ranks
-// that fail. All faults, 50 of them at random moments:
-//   mpi_test --gtest_filter='*RandomMoments*' --gtest_repeat=10
+// that fail. Fifty faults at random moments, and a table of them:
+//   DYNET_TEST_FAULTS=50 mpi_test --gtest_filter='*RandomFaults*' --gtest_random_seed=1
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <random>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "testing/temporary_folder.h"
@@ -27,10 +35,12 @@ const std::string kRanks = DYNET_RANKS;
 
 // A job that hangs is ended after a minute, and its test fails.
 
-/// Debian's mpirun refuses root, and more ranks than cores, unless it is told.
+/// Debian's mpirun refuses root, and more ranks than cores, unless it is told. Ranks may run on all
+/// processors: without this Open MPI gives two ranks a processor each.
 constexpr const char* kAllow =
     "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
     "OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe "
+    "OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none "
     "OMPI_MCA_btl_vader_single_copy_mechanism=none ";
 
 struct Result {
@@ -44,6 +54,9 @@ Result run(unsigned ranks, const std::string& words) {
                            std::to_string(ranks) + ' ' + kRanks + ' ' + words + " 2>&1 < /dev/null";
   Result result;
   FILE* const pipe = popen(line.c_str(), "r");
+  if (pipe == nullptr) {
+    throw std::runtime_error("popen: " + line);
+  }
   char part[4096];
   for (std::size_t n = 0; (n = std::fread(part, 1, sizeof part, pipe)) > 0;) {
     result.text.append(part, n);
@@ -90,7 +103,7 @@ class Mpi : public testing::Test {
 
 TEST_F(Mpi, AnyNumberOfRanksLearnsTheSame) {
   const Report one = report_of(run(1, "train 60 sparse"), "values", 1);
-  for (const unsigned ranks : {2U, 4U}) {
+  for (const unsigned ranks : {2U, 4U, 8U}) {
     const Report more = report_of(run(ranks, "train 60 sparse"), "values", ranks);
     EXPECT_NEAR(more.losses[0] / one.losses[0], 1.0, tolerance::kTrainedInFloat) << ranks;
   }
@@ -99,6 +112,15 @@ TEST_F(Mpi, AnyNumberOfRanksLearnsTheSame) {
 TEST_F(Mpi, AThousandUpdatesGiveTheSameBits) {
   for (const char* how : {"sparse", "dense", "exact"}) {
     report_of(run(2, std::string("train 1000 ") + how), "values", 2);
+  }
+}
+
+/// More ranks than processors, so that most of them wait without a processor.
+TEST_F(Mpi, FourAndEightRanksOnTwoProcessorsHaveTheSameBits) {
+  for (const unsigned ranks : {4U, 8U}) {
+    for (const char* how : {"sparse", "dense", "exact"}) {
+      report_of(run(ranks, std::string("train 100 ") + how), "values", ranks);
+    }
   }
 }
 
@@ -126,37 +148,102 @@ TEST_F(Mpi, ResumedRanksGoOnToTheBit) {
   EXPECT_EQ(cut.checksums, uncut.checksums);
 }
 
-TEST_F(Mpi, WorkersWithinRanks) {
-  const Report pool = report_of(run(2, "pool 60"), "values", 2);
+/// Two ranks with workers and threads. Ranks that share processors, and workers, compute on one
+/// thread unless a number is set; a set number holds for ranks and for workers.
+TEST_F(Mpi, RanksWorkersAndThreadsTogether) {
+  constexpr double kOneThread = 1.0, kTwoThreads = 2.5;  // see team() in ranks.cc
   const Report alone = report_of(run(2, "train 60 sparse"), "values", 2);
-  EXPECT_NEAR(pool.losses[0] / alone.losses[0], 1.0, tolerance::kTrainedInFloat);
+  for (const unsigned workers : {0U, 2U}) {
+    std::set<std::string> checksums;
+    for (const unsigned threads : {1U, 2U, 0U}) {
+      const std::string words = std::to_string(workers) + ' ' + std::to_string(threads);
+      const Result result = run(2, "combined 60 " + words);
+      const Report trained = report_of(result, "values", 2);
+      checksums.insert(trained.checksums.begin(), trained.checksums.end());
+      EXPECT_NEAR(trained.losses[0] / alone.losses[0], 1.0, tolerance::kTrainedInFloat) << words;
+      const double team = threads == 2 ? kTwoThreads : kOneThread;
+      EXPECT_EQ(report_of(result, "rank", 2).losses, std::vector{team}) << words;
+      EXPECT_EQ(report_of(result, "worker", 2).losses, std::vector{workers == 0 ? 0.0 : team})
+          << words;
+    }
+    EXPECT_EQ(checksums.size(), 1U) << workers;
+  }
 }
 
-/// A rank fails: the job ends in time, says which rank it was, and the last checkpoint loads.
-void fail(const std::string& kind, unsigned ranks, unsigned rank, unsigned step) {
+// ---- faults
+
+/// One rank of a job fails.
+struct Fault {
+  std::string kind;
+  unsigned ranks;
+  unsigned rank;
+  unsigned when;  ///< a step; of kinds by a signal, milliseconds
+
+  /// At a moment that the job does not know, and in a step that the test does not know.
+  [[nodiscard]] bool is_by_signal() const { return kind == "shot" || kind == "stopped"; }
+};
+
+/// The end of its job.
+struct End {
+  double seconds = 0;       ///< after the fault
+  bool is_error = false;    ///< mpirun's status
+  bool is_named = false;    ///< the number of the rank is in the text
+  bool is_resumed = false;  ///< from the last checkpoint
+  std::string text;         ///< of both jobs
+  [[nodiscard]] bool is_in_time() const { return is_error && seconds < 10; }
+};
+
+/// The steps of the newest checkpoint in a folder, from its name; 0 without one.
+double newest_checkpoint(const std::string& folder) {
+  constexpr std::string_view kStart = "checkpoint-";
+  double newest = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    const std::string name = file.path().filename().string();
+    if (name.rfind(kStart, 0) == 0 && file.path().extension() == ".safetensors") {
+      newest = std::max(newest, std::stod(name.substr(kStart.size())));
+    }
+  }
+  return newest;
+}
+
+End end_of(const Fault& fault) {
   const TemporaryFolder folder;
   const std::string name = folder.path().string();
-  const std::string number = std::to_string(rank);
-  const Result result =
-      run(ranks, "fault " + kind + ' ' + number + ' ' + std::to_string(step) + ' ' + name);
-  const std::string what =
-      kind + " of rank " + number + " of " + std::to_string(ranks) + " at " + std::to_string(step);
-  EXPECT_NE(result.status, 0) << what;
-  double fault = 0;
-  std::ifstream(name + "/fault") >> fault;
-  EXPECT_LT(result.end - fault, 10) << what;
-  EXPECT_NE(result.text.find("rank " + number), std::string::npos) << what << '\n' << result.text;
-  const Result after = run(1, "resume " + name + ' ' + std::to_string(step + 2) + " 0");
-  const Report resumed = report_of(after, "resumed", 1);
+  const std::string number = std::to_string(fault.rank);
+  const Result result = run(fault.ranks, "fault " + fault.kind + ' ' + number + ' ' +
+                                             std::to_string(fault.when) + ' ' + name);
+  double moment = 0;
+  std::ifstream(name + "/fault") >> moment;
+  End end;
+  end.seconds = result.end - moment;
+  end.is_error = result.status != 0;
+  end.is_named = result.text.find("rank " + number) != std::string::npos;
   // Every step before the fault has been made, and five steps make a checkpoint.
-  EXPECT_EQ(resumed.losses[0], static_cast<double>(step / 5 * 5)) << what << '\n' << after.text;
+  const double last = fault.is_by_signal() ? newest_checkpoint(name) : fault.when - fault.when % 5;
+  const Result after = run(1, "resume " + name + " 0 0");
+  end.text = result.text + after.text;
+  end.is_resumed = report_of(after, "resumed", 1).losses[0] == last;
+  return end;
+}
+
+End fail(const std::string& kind, unsigned ranks, unsigned rank, unsigned when) {
+  End end = end_of({kind, ranks, rank, when});
+  const std::string fault = kind + " of rank " + std::to_string(rank) + " of " +
+                            std::to_string(ranks) + " at " + std::to_string(when);
+  EXPECT_TRUE(end.is_in_time()) << fault << ": " << end.seconds << " s\n" << end.text;
+  EXPECT_TRUE(end.is_named) << fault << '\n' << end.text;
+  EXPECT_TRUE(end.is_resumed) << fault << '\n' << end.text;
+  return end;
 }
 
 TEST_F(Mpi, ARankThatThrowsEndsTheJob) {
   fail("throw", 2, 1, 12);
   fail("caught", 3, 0, 12);
 }
-TEST_F(Mpi, ARankThatIsKilledEndsTheJob) { fail("kill", 3, 2, 12); }
+TEST_F(Mpi, ARankThatIsKilledEndsTheJob) {
+  fail("kill", 3, 2, 12);
+  fail("shot", 2, 0, 150);
+}
 TEST_F(Mpi, ARankThatHangsEndsTheJob) { fail("hang", 2, 1, 7); }
 TEST_F(Mpi, ARankThatLeavesEndsTheJob) {
   fail("exit", 2, 1, 12);
@@ -164,16 +251,42 @@ TEST_F(Mpi, ARankThatLeavesEndsTheJob) {
 }
 TEST_F(Mpi, ANumberThatIsNotFiniteEndsTheJob) { fail("nan", 2, 1, 12); }
 
-TEST_F(Mpi, RandomMoments) {
-  static std::mt19937 engine(
-      static_cast<unsigned>(testing::UnitTest::GetInstance()->random_seed()));
-  constexpr const char* kKinds[] = {"throw", "caught", "kill", "exit", "leave", "hang", "nan"};
-  for (int i = 0; i < 3; ++i) {
-    const auto draw = [&](unsigned below) {
-      return std::uniform_int_distribution<unsigned>(0, below - 1)(engine);
-    };
+/// A row of the table of faults.
+struct Row {
+  unsigned faults = 0, in_time = 0, named = 0, resumed = 0;
+  double longest = 0;
+  void add(const End& end) {
+    ++faults;
+    in_time += end.is_in_time() ? 1 : 0;
+    named += end.is_named ? 1 : 0;
+    resumed += end.is_resumed ? 1 : 0;
+    longest = std::max(longest, end.seconds);
+  }
+};
+
+/// Random ranks and moments, as many faults as DYNET_TEST_FAULTS says; prints a table.
+TEST_F(Mpi, RandomFaults) {
+  const char* const count = std::getenv("DYNET_TEST_FAULTS");  // NOLINT(concurrency-mt-unsafe)
+  const int faults = count == nullptr ? 4 : std::stoi(count);
+  std::mt19937 engine(static_cast<unsigned>(testing::UnitTest::GetInstance()->random_seed()));
+  const auto draw = [&](unsigned below) {
+    return std::uniform_int_distribution<unsigned>(0, below - 1)(engine);
+  };
+  constexpr const char* kKinds[] = {"shot", "throw",   "kill", "exit",  "leave",
+                                    "hang", "stopped", "nan",  "caught"};
+  std::map<std::string, Row> table;
+  for (int i = 0; i < faults; ++i) {
+    const std::string kind = kKinds[draw(static_cast<unsigned>(std::size(kKinds)))];
     const unsigned ranks = 2 + draw(3);
-    fail(kKinds[draw(7)], ranks, draw(ranks), draw(60));
+    const unsigned rank = draw(ranks);
+    const bool is_by_signal = Fault{kind, ranks, rank, 0}.is_by_signal();
+    table[kind].add(fail(kind, ranks, rank, is_by_signal ? 100 + draw(900) : draw(60)));
+  }
+  std::printf("%-8s %6s %13s %6s %7s %9s\n", "fault", "jobs", "within 10 s", "named", "resumed",
+              "longest s");
+  for (const auto& [kind, row] : table) {
+    std::printf("%-8s %6u %13u %6u %7u %9.2f\n", kind.c_str(), row.faults, row.in_time, row.named,
+                row.resumed, row.longest);
   }
 }
 

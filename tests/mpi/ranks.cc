@@ -1,9 +1,10 @@
 // A job of several ranks, which mpi_test.cc starts:
 //   ranks train STEPS sparse|dense|exact           trains, and prints checksum and loss
 //   ranks resume FOLDER STEPS EVERY                goes on from the newest checkpoint to STEPS
-//   ranks fault KIND RANK STEP FOLDER              trains without end; one rank fails at a step
-//   ranks pool STEPS                               gradients by workers of each rank
-// KIND: throw, caught (and main returns 1), kill, exit, leave (main returns 0), hang, nan.
+//   ranks fault KIND RANK WHEN FOLDER              trains without end; one rank fails at a step
+//   ranks combined STEPS WORKERS THREADS           gradients by workers of each rank; 0: by itself
+// KIND: throw, caught (and main returns 1), kill, exit, leave (main returns 0), hang, nan; shot and
+// stopped: by a signal WHEN milliseconds after the first update, whatever the rank does then.
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <fstream>
 #include <iostream>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -26,6 +28,7 @@
 #include "dynet/training.h"
 #include "dynet/workers.h"
 
+#include "kernels/team.h"
 #include "test_ranks.h"
 
 namespace {
@@ -80,8 +83,9 @@ int train(const World& world, unsigned steps, const std::string& how) {
                                            : dynet::LookupUpdates::kSparse);
   dynet::DistributedTrainer trainer(adam, world, {.check_every = 50});
   for (unsigned step = 0; step < steps; ++step) {
-    model.learn(share(*world, step));
-    trainer.update();
+    const std::vector<unsigned> mine = share(*world, step);
+    model.learn(mine);
+    trainer.update(mine.size());
   }
   trainer.check();
   report(model, *world);
@@ -137,17 +141,31 @@ void fail(const std::string& kind, RankModel& model) {
   }
 }
 
-int fault(const World& world, const std::string& kind, unsigned rank, unsigned at,
+/// A signal to this process at a moment that the training does not know.
+void send_later(int signal, unsigned milliseconds, const std::string& note) {
+  std::thread([=] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    note_time(note);
+    kill(getpid(), signal);
+  }).detach();
+}
+
+int fault(const World& world, const std::string& kind, unsigned rank, unsigned when,
           const std::string& folder) {
   RankModel model;
   dynet::AdamTrainer adam(model.parameters, 0.005F);
-  dynet::DistributedTrainer trainer(adam, world, {.patience = kind == "hang" ? 3.0 : 60.0});
+  const bool is_silent = kind == "hang" || kind == "stopped";
+  dynet::DistributedTrainer trainer(adam, world, {.patience = is_silent ? 3.0 : 60.0});
   dynet::CheckpointPolicy policy;
   policy.every_steps = 5;
   dynet::DistributedCheckpointer checkpoints(folder, trainer, policy);
+  const bool is_by_signal = kind == "shot" || kind == "stopped";
   for (unsigned step = 0;; ++step) {
     model.learn(share(*world, step));
-    if (world->rank() == rank && step == at) {
+    if (world->rank() == rank && is_by_signal && step == 1) {
+      send_later(kind == "shot" ? SIGKILL : SIGSTOP, when, folder + "/fault");
+    }
+    if (world->rank() == rank && !is_by_signal && step == when) {
       note_time(folder + "/fault");
       if (kind == "leave") {
         return 0;
@@ -159,22 +177,35 @@ int fault(const World& world, const std::string& kind, unsigned rank, unsigned a
   }
 }
 
-/// Each rank shares its sentences among two workers of its own.
-int pool(const World& world, unsigned steps) {
+/// The number of threads that compute, and whether loops were cut among them, as one number.
+double team() {
+  return dynet::get_threads() + (dynet::kernels::team_counts().loops > 0 ? 0.5 : 0.0);
+}
+
+/// Ranks, workers of each rank and threads of each process at once. `threads` as in set_threads.
+int combined(const World& world, unsigned steps, unsigned workers, unsigned threads) {
+  dynet::set_threads(threads);
+  const dynet::kernels::CutEverything short_loops_too;
   RankModel model;
   dynet::AdamTrainer adam(model.parameters, 0.005F);
   dynet::DistributedTrainer trainer(adam, world, {.check_every = 10});
-  dynet::WorkerPool workers(
-      model.parameters,
-      [&model](dynet::ComputationGraph& cg, const std::vector<unsigned>& examples) {
-        return model.sum_of(cg, examples);
-      },
-      {2});
+  std::optional<dynet::WorkerPool> pool;
+  if (workers > 0) {
+    pool.emplace(
+        model.parameters,
+        [&model](dynet::ComputationGraph& cg, const std::vector<unsigned>& examples) {
+          return model.sum_of(cg, examples);
+        },
+        dynet::WorkerOptions{workers},
+        [](const std::vector<unsigned>& /*examples*/) { return team(); });
+  }
   for (unsigned step = 0; step < steps; ++step) {  // the mean of the examples, as in train()
-    workers.learn(share(*world, step));
+    pool ? static_cast<void>(pool->learn(share(*world, step))) : model.learn(share(*world, step));
     trainer.update();
   }
-  workers.close();
+  say("worker", world->rank(), workers, pool ? pool->evaluate({0}) : 0.0);
+  say("rank", world->rank(), workers, team());
+  pool.reset();
   trainer.check();
   report(model, *world);
   return 0;
@@ -203,9 +234,9 @@ int main(int argc, char** argv) {
     }
   }
   return dynet::mpi::run([&](const World& world) {
-    initialize(words[0] == "pool");
-    if (words[0] == "pool") {
-      return pool(world, number(1));
+    initialize(words[0] == "combined" && number(2) > 0);
+    if (words[0] == "combined") {
+      return combined(world, number(1), number(2), number(3));
     }
     if (words[0] == "train") {
       return train(world, number(1), words.at(2));

@@ -7,6 +7,10 @@
 // last use, it keeps them all alive at once. So large groups are cut into pieces, a piece that
 // nobody waits for runs just before its first user, and a piece that is smaller than what it is the
 // last to need runs at once.
+//
+// A piece must stay so large that its call costs little beside its numbers: a plan of few results
+// is left as it is, and all others have large pieces. Example: a step of 32 LSTMs that answers
+// requests has the groups of training.
 
 #include <cstdint>
 #include <vector>
@@ -21,14 +25,16 @@ namespace dynet::schedule {
 /// Owns its buffers. Thread rule: one thread at a time.
 class Shortener {
  public:
-  /// Fills `to` with the nodes of `plan`: the same parts of them, each after what it needs. A group
-  /// that would touch more than one in `kShare` of all results' elements is cut, but nothing
-  /// smaller than `kSmallest` elements; one of leaves, which read nothing together, into smaller
-  /// pieces. Linear in the plan, but for sorting the arguments of a piece.
+  /// Fills `to` with the nodes of `plan`: the same parts of them, each after what it needs. A plan
+  /// whose results have `kWhole` elements at most stays as it is. In others a group that touches
+  /// more than one in `kShare` of all results' elements is cut. Groups that run long before their
+  /// users have smaller pieces: leaves, which read nothing together, and first terms. Linear in the
+  /// plan, but for sorting the arguments of a piece.
   void shorten(const graph::Graph& graph, const Plan& plan, Plan& to);
 
-  static constexpr std::int64_t kShare = 64;
-  static constexpr std::int64_t kSmallest = 1024;
+  static constexpr std::int64_t kWhole = std::int64_t{1} << 20;  ///< 4 MiB of floats
+  static constexpr std::int64_t kShare = 16;
+  static constexpr std::int64_t kFirstShare = 3;
   static constexpr std::int64_t kLeafShare = 8;
 
  private:
@@ -41,7 +47,8 @@ class Shortener {
     bool is_done = false;
   };
 
-  void cut(const graph::Graph& graph, const Plan& plan);
+  [[nodiscard]] std::int64_t count_elements(const graph::Graph& graph, const Plan& plan);
+  void cut(const graph::Graph& graph, const Plan& plan, std::int64_t most);
   [[nodiscard]] std::int64_t touched_elements(const graph::Graph& graph, const Group& group,
                                               const Segment& segment, NodeId n) const;
   void count_steps();
@@ -53,6 +60,7 @@ class Shortener {
 
   Pieces pieces_;
   std::vector<State> state_;                ///< by piece
+  std::vector<std::int64_t> before_;        ///< elements touched by earlier members of a group
   util::Stamped<std::uint8_t> is_planned_;  ///< by node
   std::vector<std::uint32_t> late_;
   std::vector<std::uint32_t> ready_;
