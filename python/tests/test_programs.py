@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import doctest
+import errno
 import importlib
 import itertools
 import os
@@ -280,6 +281,20 @@ def test_an_output_that_cannot_be_written(files, model, tmp_path):
     status, error = status_of(train, " | head -n 1")
     assert status == 2 and "nobody reads the output" in error
     assert not (tmp_path / "m.safetensors").exists()
+
+
+def test_an_output_that_fails_is_told_once(files, model, monkeypatch, capsys):
+    """Python 3.14 keeps the text that could not be written, and flushing fails once more."""
+
+    class Full:
+        def write(self, text=""):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        flush = write
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert main(["tag", str(model), str(files / "dev.conllu")]) == 2
+    assert capsys.readouterr().err == "dynet: standard output: No space left on device\n"
 
 
 def test_outputs_that_are_no_plain_files(files, model, tmp_path):
