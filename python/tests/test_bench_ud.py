@@ -64,8 +64,13 @@ def test_a_table_of_old_results(tmp_path):
         }
         for s, n, t, x in points
     ]
-    (tmp_path / "old.json").write_text(json.dumps(results))
-    rows = run("--report", tmp_path / "old.json").stdout.splitlines()
+    files = [tmp_path / "old.json", tmp_path / "new.json"]
+    for file, some in zip(files, (results[:2], results[2:])):
+        file.write_text(json.dumps(some))
+    out = tmp_path / "out"
+    said = run("--report", *files, "--out", out, "--venv", tmp_path / "none").stdout
+    assert "no picture: " in said and (out / "table.md").read_text() in said
+    rows = said.splitlines()
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows if "|" in row]
     assert [c[0] for c in cells[2:5]] == ["DyNet", "spaCy 3.8", "spaCy 3.8"]
     # No line for 300 and 600 seconds, within which there is no further training.

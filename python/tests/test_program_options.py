@@ -16,7 +16,7 @@ def test_options_of_a_file(tmp_path):
     file = tmp_path / "tagger.toml"
     file.write_text('train = "a.conllu"\noutput = "m"\nepochs = 4\nrate = 0.01\nresume = true\n')
     options = _options.parse(["train", "tagger", "--config", str(file), "--epochs", "7"])
-    assert options.epochs == 7 and options.rate == 0.01 and options.resume and options.batch == 16
+    assert options.epochs == 7 and options.rate == 0.01 and options.resume and options.batch == 8
     assert pathlib.Path(options.train) == tmp_path / "a.conllu"
     for content, message in [
         ("epoch = 4", "'epoch' is no option; want one of batch, dev, distributed, dropout, epochs"),

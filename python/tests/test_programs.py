@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import doctest
+import errno
 import importlib
 import itertools
 import os
@@ -17,7 +18,7 @@ import sys
 import dynet as dy
 import numpy as np
 import pytest
-from dynet.programs import _edits, _features, _options, _tagger, _training, load, main
+from dynet.programs import _edits, _features, _options, _parser, _tagger, _training, load, main
 from treebanks import SMALL, sentence, stopped_after_an_epoch, untagged, write_treebanks
 
 TREEBANK = pathlib.Path(__file__).parents[2].parent / "shared" / "data" / "ud"
@@ -282,6 +283,20 @@ def test_an_output_that_cannot_be_written(files, model, tmp_path):
     assert not (tmp_path / "m.safetensors").exists()
 
 
+def test_an_output_that_fails_is_told_once(files, model, monkeypatch, capsys):
+    """Python 3.14 keeps the text that could not be written, and flushing fails once more."""
+
+    class Full:
+        def write(self, text=""):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        flush = write
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert main(["tag", str(model), str(files / "dev.conllu")]) == 2
+    assert capsys.readouterr().err == "dynet: standard output: No space left on device\n"
+
+
 def test_outputs_that_are_no_plain_files(files, model, tmp_path):
     words = ["tag", str(model), str(files / "dev.conllu"), "--output"]
     want = (files / "dev.conllu").read_bytes()
@@ -343,6 +358,43 @@ def test_relations_are_scored_by_word_and_head(files, parser):
         read = model.views(model.states(model.rows(["The", "dog", "barks"])))
     first, second = (model.relation_scores(read, h).npvalue() for h in ([2, 3, 0], [3, 3, 0]))
     assert (first[:, 0] != second[:, 0]).all() and np.array_equal(first[:, 1:], second[:, 1:])
+
+
+def test_distances_of_heads():
+    root, side, distance = _parser.ROOT, _parser.SIDE, _parser.distance
+    assert [distance(head, 5) for head in (0, 5, 6, 4, 7, 3)] == [root, 0, 1, 2, 3, 4]
+    right = [(distance(1 + far, 1) + 1) / 2 for far in range(1, 25)]
+    assert right == [1, 2, 3, 4, 5, 6, *[7] * 5, *[8] * 12, 9]
+    assert distance(999, 1) == 2 * side - 1 and distance(1, 999) == 2 * side < root
+    assert _parser.distances(2) == [root, 0, 1, root, 2, 0]
+
+
+def test_heads_are_scored_by_their_distance(parser):
+    model = load(parser)
+
+    def arcs():
+        dy.renew_cg()
+        with dy.evaluating():
+            return model.views(model.states(model.rows(["The", "dog", "barks"]))).arcs.npvalue()
+
+    before, added = arcs(), np.arange(_parser.ROOT + 1.0)
+    model.far_bias.set_value(model.far_bias.as_array() + added)
+    wanted = added[_parser.distances(3)].reshape(3, 4).T
+    np.testing.assert_allclose(arcs() - before, wanted, atol=1e-4)
+
+
+def test_each_word_counts_the_same(files, model):
+    """Whether its sentence is long or short."""
+    tagger = load(str(model))
+    (sentence,) = itertools.islice(dy.ConlluReader(files / "dev.conllu"), 1)
+    example = tagger.example(sentence)
+    with dy.evaluating():
+        dy.renew_cg()
+        total = tagger.columns_loss(tagger.states(example.rows), example).value()
+        assert tagger.length == len(example.rows) == 5  # as all sentences there
+        assert tagger.loss(example).value() == pytest.approx(total / 5)
+        tagger.length = 20.0
+        assert tagger.loss(example).value() == pytest.approx(total / 20)
 
 
 def test_answers_have_no_dropout(files, parser):

@@ -23,9 +23,10 @@ def main(arguments: list[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError as error:
-        if not isinstance(error, BrokenPipeError):
+        # From Python 3.14 on a text that could not be written is tried again.
+        if status == 0 and not isinstance(error, BrokenPipeError):
             print(f"dynet: standard output: {error.strerror}", file=sys.stderr)
-            status = status or 2
+            status = 2
         sys.stdout = None  # the interpreter flushes once more at its end
     return status
 

@@ -5,14 +5,11 @@ The first column of a file has the words, the last one the tags, as in CoNLL-200
 
 from __future__ import annotations
 
-from itertools import chain
-
 import _dynet
 
 from dynet.metrics import SpanF1, spans
 from dynet.text import Vocabulary
 
-from ._features import Features
 from ._reader import Example, Reader
 
 TYPE_CHECKING = False
@@ -21,6 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from _dynet import ColumnSentence, Expression, ParameterCollection
+
+    from ._features import Features
 
 
 class Ner(Reader):
@@ -33,12 +32,13 @@ class Ner(Reader):
         tags: Vocabulary,
         follows: list[tuple[int, int]],
         width: int,
+        length: float,
         size: int = 200,
         embedding: int = 32,
         dropout: float = 0.33,
     ) -> None:
         """`follows`: pairs of tags that may follow each other. `width`: columns of the files."""
-        super().__init__(model, words, size, embedding, dropout)
+        super().__init__(model, words, length, size, embedding, dropout)
         self.tags, self.follows, self.columns_read = tags, follows, width
         self.W = self.pc.add_parameters((len(tags), 2 * size), name="W")
         self.b = self.pc.add_parameters(len(tags), init=0, name="b")
@@ -63,14 +63,14 @@ class Ner(Reader):
             for b in tags
             if (a, b) in seen or not b.startswith(("I-", "E-"))
         ]
-        forms = Features(chain.from_iterable(map(cls.forms, sentences)))
+        words, length = cls.words_and_length(sentences)
         width = len(sentences[0].columns)
-        return cls(model, forms, tags, follows, width, size, dropout=dropout)
+        return cls(model, words, tags, follows, width, length, size, dropout=dropout)
 
     @property
     def spec(self) -> tuple[object, ...]:
         return (
-            *(self.words, self.tags, self.follows, self.columns_read),
+            *(self.words, self.tags, self.follows, self.columns_read, self.length),
             *(self.size, self.embedding, self.dropout),
         )
 
@@ -101,7 +101,7 @@ class Ner(Reader):
 
     def loss(self, example: Example) -> Expression:
         scores, (tags,) = self.scores(example.rows), example.labels
-        return self.crf.neg_log_likelihood(scores, tags) * (1 / len(example.rows))
+        return self.mean(self.crf.neg_log_likelihood(scores, tags))
 
     def answer(self, forms: list[str]) -> Generator[Any, Any, list[str]]:
         """The tags."""

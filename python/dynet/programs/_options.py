@@ -100,9 +100,9 @@ def _add_training(train: argparse.ArgumentParser) -> None:
     )
     how = train.add_argument_group("training")
     how.add_argument("--epochs", type=whole(1), default=10, help="passes over --train (10)")
-    how.add_argument("--batch", type=whole(1), default=16, help="sentences an update (16)")
+    how.add_argument("--batch", type=whole(1), default=8, help="sentences an update (8)")
     how.add_argument(
-        "--rate", type=real(1e-9), default=0.003, help="the first rate, Adam's (0.003)"
+        "--rate", type=real(1e-9), default=0.0025, help="the first rate, Adam's (0.0025)"
     )
     how.add_argument("--dropout", type=real(0, 1), default=0.33, help="of inputs and states (0.33)")
     how.add_argument("--size", type=whole(1), default=200, help="of each LSTM (200)")

@@ -1,10 +1,13 @@
 """A parser: trees over words, and the columns of the tagger.
 
 For each word, products of two vectors score the other words as its head (Dozat and Manning 2017),
-and the relations to this head. The tree with the best sum of scores is chosen.
+and the relations to this head. The dependent's vector also scores how far away the head is, on
+either side. The tree with the best sum of scores is chosen.
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 import _dynet
 
@@ -22,6 +25,23 @@ if TYPE_CHECKING:
 
 #: Sizes of the vectors that score heads, and relations.
 ARC, RELATION = 200, 64
+#: Distances on each side: one for each of 1 to `NEAR`, then one for each doubling.
+NEAR, SIDE = 6, 12
+ROOT = 2 * SIDE + 1
+
+
+def distance(head: int, word: int) -> int:
+    """From a word to a head as a number: 0 for the word itself, odd to the right, even to the left,
+    and `ROOT`."""
+    far = abs(head - word)
+    far = far if far <= NEAR else min(SIDE, NEAR - 1 + (far // 3).bit_length())
+    return ROOT if head == 0 else 2 * far - (head > word)
+
+
+@lru_cache(maxsize=256)
+def distances(words: int) -> list[int]:
+    """From each word to the root and to each word."""
+    return [distance(head, word) for word in range(1, words + 1) for head in range(words + 1)]
 
 
 class Read:
@@ -45,6 +65,9 @@ class Parser(TreeTagger):
         count = len(self.relations)
         self.arc = self._matrix(ARC, ARC, "arc")
         self.arc_bias = self.pc.add_parameters((1, ARC), init=0, name="arc-bias")
+        # It begins with zeros: vectors that nobody has trained know no distances.
+        self.far = self.pc.add_parameters((ROOT + 1, ARC), init=0, name="distance-W")
+        self.far_bias = self._zeros(ROOT + 1, "distance-b")
         self.pairs = self._matrix(count * RELATION, RELATION, "relation")
         self.single = [self._matrix(count, RELATION, f"relation-{i}") for i in range(2)]
         self.relation_bias = self._zeros(count, "relation-bias")
@@ -62,7 +85,9 @@ class Parser(TreeTagger):
         D, H = _dynet.reshape(d, (ARC, n), 1), _dynet.reshape(h, (ARC, n + 1), 1)
         bias = _dynet.transpose(self.arc_bias * H)
         arcs = _dynet.colwise_add(_dynet.transpose(H) * (self.arc * D), bias)
-        return Read(_dynet.reshape(arcs, (n + 1,), n), rd, rh)
+        far = _dynet.affine_transform([self.far_bias, self.far, d])
+        arcs = _dynet.reshape(arcs, (n + 1,), n) + _dynet.gather(far, distances(n), n + 1)
+        return Read(arcs, rd, rh)
 
     def relation_scores(self, read: Read, heads: list[int]) -> Expression:
         """Scores of the relations to these heads, a batch with an example for each word."""

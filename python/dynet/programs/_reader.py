@@ -8,13 +8,14 @@ import _dynet
 
 from dynet import BiRNNBuilder
 
+from ._features import Features
 from ._model import Model
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _dynet import Expression, ParameterCollection
+    from typing import Any
 
-    from ._features import Features
+    from _dynet import Expression, ParameterCollection
 
 
 class Example:
@@ -29,15 +30,33 @@ class Reader(Model):
     """Vectors of words, from their features and from the words around."""
 
     def __init__(
-        self, model: ParameterCollection, words: Features, size: int, embedding: int, dropout: float
+        self,
+        model: ParameterCollection,
+        words: Features,
+        length: float,
+        size: int,
+        embedding: int,
+        dropout: float,
     ) -> None:
+        """`length`: of the sentences of the training set, a mean."""
         super().__init__(model, dropout)
-        self.words = words
+        self.words, self.length = words, length
         self.size, self.embedding = size, embedding
         self.width = embedding * len(words.slots)
         self.vectors = self.pc.add_lookup_parameters((words.size, embedding), name="features")
         self.reader = BiRNNBuilder(1, self.width, 2 * size, self.pc, _dynet.VanillaLSTMBuilder)
         self._rows: dict[str, list[int]] = {}  # of forms seen before
+
+    @classmethod
+    def words_and_length(cls, sentences: list[Any]) -> tuple[Features, float]:
+        """Of a training set, for a new model."""
+        forms = [cls.forms(s) for s in sentences]
+        return Features(chain.from_iterable(forms)), sum(map(len, forms)) / len(forms)
+
+    def mean(self, loss: Expression) -> Expression:
+        """The loss of a sentence of usual length, from a sum over words, so that the mean of all
+        sentences is a mean of words."""
+        return loss * (1 / self.length)
 
     def rows(self, forms: list[str]) -> list[list[int]]:
         """Rows of the table for each word."""

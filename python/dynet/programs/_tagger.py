@@ -16,7 +16,6 @@ from dynet.metrics import ConlluScores
 from dynet.text import Vocabulary, with_columns
 
 from ._edits import apply, edit
-from ._features import Features
 from ._files import write_file
 from ._reader import Example, Reader
 
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     from _dynet import ConlluSentence, Expression, ParameterCollection
+
+    from ._features import Features
 
     Answers = dict[str, list[str]]
 
@@ -53,11 +54,12 @@ class Tagger(Reader):
         model: ParameterCollection,
         words: Features,
         known: list[Vocabulary],
+        length: float,
         size: int = 200,
         embedding: int = 32,
         dropout: float = 0.33,
     ) -> None:
-        super().__init__(model, words, size, embedding, dropout)
+        super().__init__(model, words, length, size, embedding, dropout)
         self.known = known
         self.scorers = [
             (
@@ -72,8 +74,8 @@ class Tagger(Reader):
         cls, model: ParameterCollection, sentences: list[ConlluSentence], size: int, dropout: float
     ) -> Tagger:
         """A model for the forms and the answers of a training set."""
-        forms = Features(chain.from_iterable(map(cls.forms, sentences)))
-        return cls(model, forms, cls.known_of(sentences), size, dropout=dropout)
+        words, length = cls.words_and_length(sentences)
+        return cls(model, words, cls.known_of(sentences), length, size, dropout=dropout)
 
     @classmethod
     def known_of(cls, sentences: list[ConlluSentence]) -> list[Vocabulary]:
@@ -86,7 +88,7 @@ class Tagger(Reader):
 
     @property
     def spec(self) -> tuple[object, ...]:
-        return (self.words, self.known, self.size, self.embedding, self.dropout)
+        return (self.words, self.known, self.length, self.size, self.embedding, self.dropout)
 
     @classmethod
     def read(cls, file: str) -> list[ConlluSentence]:
@@ -107,9 +109,8 @@ class Tagger(Reader):
         return [_dynet.affine_transform([b, W, hs]) for W, b in self.scorers]
 
     def loss(self, example: Example) -> Expression:
-        """The mean over the words of the losses of all columns."""
-        states = self.states(example.rows)
-        return self.columns_loss(states, example) * (1 / len(example.rows))
+        """Of all columns."""
+        return self.mean(self.columns_loss(self.states(example.rows), example))
 
     def columns_loss(self, states: list[Expression], example: Example) -> Expression:
         """The sum over the words."""

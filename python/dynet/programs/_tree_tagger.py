@@ -37,13 +37,14 @@ class TreeTagger(Tagger):
         model: ParameterCollection,
         words: Features,
         known: list[Vocabulary],
+        length: float,
         size: int = 200,
         embedding: int = 32,
         dropout: float = 0.33,
     ) -> None:
         """`known` ends with the relations."""
         *tags, self.relations = known
-        super().__init__(model, words, tags, size, embedding, dropout)
+        super().__init__(model, words, tags, length, size, embedding, dropout)
         both = 2 * size
         self.upper = BiRNNBuilder(1, both, both, self.pc, _dynet.VanillaLSTMBuilder)
         self.root = self.pc.add_parameters(both, name="root")
@@ -67,7 +68,7 @@ class TreeTagger(Tagger):
     @property
     def spec(self) -> tuple[object, ...]:
         return (
-            *(self.words, [*self.known, self.relations]),
+            *(self.words, [*self.known, self.relations], self.length),
             *(self.size, self.embedding, self.dropout),
         )
 
@@ -100,5 +101,4 @@ class TreeTagger(Tagger):
     def loss(self, example: Example) -> Expression:
         assert isinstance(example, Tree)
         states = self.states(example.rows)
-        total = self.columns_loss(states, example) + self.tree_loss(states, example)
-        return total * (1 / len(example.rows))
+        return self.mean(self.columns_loss(states, example) + self.tree_loss(states, example))
