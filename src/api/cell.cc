@@ -76,13 +76,20 @@ struct CellPrograms::Kind {
   const Device* device;
   bool is_weight;
 
+  static bool is_parameter(const graph::Node& node) {
+    return node.record().reads_storage == ext::Storage::kWhole;
+  }
   static Kind of(const graph::Graph& graph, graph::NodeId n) {
-    Kind kind{graph.dim(n), &graph[n].device(),
-              graph[n].record().reads_storage == ext::Storage::kWhole};
+    Kind kind{graph.dim(n), &graph[n].device(), is_parameter(graph[n])};
     kind.dim.bd = std::min(kind.dim.bd, 2U);
     return kind;
   }
-  friend bool operator==(const Kind&, const Kind&) = default;
+  [[nodiscard]] bool is_of(const graph::Graph& graph, graph::NodeId n) const {
+    const Dim& other = graph.dim(n);
+    return dim.nd == other.nd && dim.bd == std::min(other.bd, 2U) &&
+           std::equal(dim.d, dim.d + dim.nd, other.d) && &graph[n].device() == device &&
+           is_parameter(graph[n]) == is_weight;
+  }
 };
 
 struct CellPrograms::Recorded {
@@ -99,14 +106,19 @@ CellPrograms::~CellPrograms() = default;
 
 /// Arguments of one live graph.
 void CellPrograms::check(const std::vector<Expression>& args) const {
-  const std::string user = "cell " + name_;
   if (args.empty()) {
-    throw errors::ValueError(user + ": there are no arguments; want at least one expression");
+    throw errors::ValueError("cell " + name_ +
+                             ": there are no arguments; want at least one expression");
   }
+  if (args[0].pg == nullptr || !api::is_live(args[0].pg)) {
+    static_cast<void>(api::checked_node(args[0], "cell " + name_));
+  }
+  const graph::Graph::Epochs epochs = args[0].pg->state().graph.epochs();
   for (const Expression& e : args) {
-    static_cast<void>(api::checked_node(e, user));
-    if (e.pg != args[0].pg) {
-      throw errors::GraphError(user + ": arguments belong to different computation graphs");
+    if (e.pg != args[0].pg || !epochs.has(e.i, e.graph_id)) {
+      static_cast<void>(api::checked_node(e, "cell " + name_));
+      throw errors::GraphError("cell " + name_ +
+                               ": arguments belong to different computation graphs");
     }
   }
 }
@@ -114,9 +126,8 @@ void CellPrograms::check(const std::vector<Expression>& args) const {
 bool CellPrograms::is_of(const Recorded& recorded, const std::vector<Expression>& args) const {
   const graph::Graph& graph = args[0].pg->state().graph;
   return recorded.is_evaluating == Evaluating::is_on() &&
-         std::equal(
-             args.begin(), args.end(), recorded.kinds.begin(), recorded.kinds.end(),
-             [&](const Expression& e, const Kind& kind) { return Kind::of(graph, e.i) == kind; });
+         std::equal(args.begin(), args.end(), recorded.kinds.begin(), recorded.kinds.end(),
+                    [&](const Expression& e, const Kind& kind) { return kind.is_of(graph, e.i); });
 }
 
 CellPrograms::Recorded* CellPrograms::find(const std::vector<Expression>& args) {

@@ -104,9 +104,12 @@ class Part {
       : whole_(whole), is_needed_(whole.dims.size()), values_(whole.dims.size(), ops::kNoValue) {
     program.name = whole.name;
     find_needed(results, cut);
-    for (std::size_t a = 0; a < whole.arguments(); ++a) {
-      if (is_needed_[a]) {
-        add_argument(static_cast<ValueId>(a), static_cast<ValueId>(a), whole.weights[a]);
+    // Graph::add finds the node of the step before by the first argument, if that is a parameter.
+    for (const bool is_weight : {true, false}) {
+      for (std::size_t a = 0; a < whole.arguments(); ++a) {
+        if (is_needed_[a] && whole.weights[a] == is_weight) {
+          add_argument(static_cast<ValueId>(a), static_cast<ValueId>(a), is_weight);
+        }
       }
     }
     for (std::size_t k = 0; k < cut.size(); ++k) {

@@ -33,6 +33,11 @@ T* ProgramRun::room(std::size_t count) {
   constexpr std::size_t kAlign = alignof(std::max_align_t);
   auto* const first = reinterpret_cast<T*>(next_);
   next_ += (count * sizeof(T) + kAlign - 1) / kAlign * kAlign;
+  return first;
+}
+template <class T>
+T* ProgramRun::cleared(std::size_t count) {
+  auto* const first = room<T>(count);
   for (std::size_t i = 0; i < count; ++i) {
     new (first + i) T();
   }
@@ -55,7 +60,7 @@ ProgramRun::ProgramRun(const Program& program, ext::Call& call)
     next_ = reinterpret_cast<std::byte*>(lists.get(bytes / sizeof(float) + 1));
     are_lists_taken = true;
   }
-  values_ = room<Value>(values_count_);
+  values_ = cleared<Value>(values_count_);
   saved_ = room<Saved>(steps);
   count_examples();
 }
@@ -157,9 +162,7 @@ Operand* ProgramRun::arguments_of(std::size_t s) {
   const std::vector<ValueId>& args = step(s).args;
   auto* const in = room<Operand>(args.size());
   for (std::size_t i = 0; i < args.size(); ++i) {
-    if (args[i] != kNoValue) {
-      in[i] = values_[args[i]].at;
-    }
+    new (&in[i]) Operand(args[i] == kNoValue ? Operand() : values_[args[i]].at);
   }
   return in;
 }
@@ -216,14 +219,14 @@ void ProgramRun::run_step(std::size_t s) {
   std::byte* const before = next_;
   auto* const out = room<Operand>(outputs(s));
   for (std::size_t k = 0; k < outputs(s); ++k) {
-    out[k] = values_[of.first + k].at;
+    new (&out[k]) Operand(values_[of.first + k].at);
   }
   part.examples = out[0].examples;
   for (std::size_t k = 0; k < of.saved.size(); ++k) {
     const std::int64_t bytes = of.saved[k].example_elements() * part.examples *
                                ext::saved_bytes(of.record->saved_as[k], call_.kernels.number());
     blocks[k] = {call_.scratch(bytes), part.examples, true};
-    saved[k] = {
+    new (&saved[k]) Operand{
         .dim = of.saved[k], .examples = part.examples, .blocks = &blocks[k], .block_count = 1};
   }
   saved_[s].first = saved;
@@ -467,8 +470,9 @@ void ProgramRun::run_back(std::size_t s) {
   auto* const d_in = room<Operand>(of.args.size());
   for (std::size_t k = 0; k < outputs(s); ++k) {
     const ValueId v = of.first + static_cast<ValueId>(k);
-    out[k] = values_[v].at;
-    d_out[k] = gradients_[v].is_written ? gradients_[v].to : Operand{.dim = out[k].dim};
+    new (&out[k]) Operand(values_[v].at);
+    new (&d_out[k])
+        Operand(gradients_[v].is_written ? gradients_[v].to : Operand{.dim = out[k].dim});
     part.examples = out[k].examples;
   }
   part.absent = of.absent;
@@ -481,7 +485,7 @@ void ProgramRun::run_back(std::size_t s) {
   for (std::size_t i = 0; i < of.args.size(); ++i) {
     const ValueId a = of.args[i];
     if (a == kNoValue || !gradients_[a].is_wanted) {
-      d_in[i].dim = part.in[i].dim;
+      new (&d_in[i]) Operand{.dim = part.in[i].dim};
       continue;
     }
     const bool is_twice = std::count(of.args.begin(), of.args.end(), a) > 1;
@@ -489,7 +493,7 @@ void ProgramRun::run_back(std::size_t s) {
     if (is_twice || of.record->partial_gradient) {
       zero_fresh(gradients_[a], to);
     }
-    d_in[i] = to;
+    new (&d_in[i]) Operand(to);
     d_in[i].sink = may_leave && !is_twice ? to.sink : nullptr;
   }
   part.d_in = {d_in, of.args.size()};
@@ -539,9 +543,9 @@ void ProgramRun::finish_arguments() {
 
 void ProgramRun::backward() {
   const std::size_t steps = program_.content_.steps.size();
-  gradients_ = room<Gradient>(values_count_);
-  is_active_ = room<bool>(steps);
-  is_again_ = room<bool>(steps);
+  gradients_ = cleared<Gradient>(values_count_);
+  is_active_ = cleared<bool>(steps);
+  is_again_ = cleared<bool>(steps);
   find_wanted();
   find_reached();
   find_needed();

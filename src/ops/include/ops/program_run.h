@@ -47,8 +47,11 @@ class ProgramRun {
   };
   [[nodiscard]] const ProgramStep& step(std::size_t s) const { return program_.content_.steps[s]; }
   [[nodiscard]] std::size_t outputs(std::size_t s) const { return step(s).record->outputs; }
+  /// Memory that is not initialised.
   template <class T>
   T* room(std::size_t count);
+  template <class T>
+  T* cleared(std::size_t count);
 
   // values
   void count_examples();
