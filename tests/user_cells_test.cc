@@ -520,21 +520,22 @@ TEST_F(UserCell, RefusesWhatAProgramCannotHold) {
   };
   begins(
       refused([](G, const Nodes& in) { return Nodes{dropout(in[0], 0.5F)}; }),
-      "cell bad: dropout draws random numbers, new ones for each call; want it outside of the "
+      "cell(bad): dropout draws random numbers, new ones for each call; want it outside of the "
       "cell, or the function called without a cell\n  node 1, dropout(v0, p=0.5) {5}, built at ");
   begins(refused([&](G g, const Nodes& in) { return Nodes{in[0] + lookup(g, words, 2U)}; }),
-         "cell bad: its function looks up a row; want the lookup outside, and the row as an "
+         "cell(bad): its function looks up a row; want the lookup outside, and the row as an "
          "argument\n  node 1, lookup(");
   begins(refused([](G g, const Nodes& in) { return Nodes{in[0] + input(g, 2.0F)}; }),
-         "cell bad: its function makes an input of numbers; want it outside, as an argument\n");
-  begins(refused([](G, const Nodes& in) {
-           return Nodes{as_scalar(sum_elems(in[0]).value()) > 0.0F ? in[0] : -in[0]};
-         }),
-         "cell bad: its function asks for a value that depends on argument 0, but it runs once for "
-         "all values; want the value asked for outside and passed as a number, or the function "
-         "called without a cell");
+         "cell(bad): its function makes an input of numbers; want it outside, as an argument\n");
+  begins(
+      refused([](G, const Nodes& in) {
+        return Nodes{as_scalar(sum_elems(in[0]).value()) > 0.0F ? in[0] : -in[0]};
+      }),
+      "cell(bad): its function asks for a value that depends on argument 0, but it runs once for "
+      "all values; want the value asked for outside and passed as a number, or the function "
+      "called without a cell");
   begins(refused([](G, const Nodes& in) { return Nodes{sum_batches(in[0])}; }),
-         "cell bad: sum_batches mixes the examples of a batch; want it outside of the cell\n");
+         "cell(bad): sum_batches mixes the examples of a batch; want it outside of the cell\n");
   begins(refused([&](G, const Nodes& in) { return Nodes{in[0] + outside}; }),
          "add: arguments belong to different computation graphs\n  built at ");
   EXPECT_NE(refused([&](G, const Nodes& in) { return Nodes{in[0] + outside}; })
@@ -542,19 +543,19 @@ TEST_F(UserCell, RefusesWhatAProgramCannotHold) {
                       "other expressions passed as arguments"),
             std::string::npos);
   begins(refused([&](G, const Nodes&) { return Nodes{outside}; }),
-         "cell bad: a result of its function is an expression from outside; want results of the "
+         "cell(bad): a result of its function is an expression from outside; want results of the "
          "call\n");
   begins(refused([](G, const Nodes& in) { return Nodes(5, in[0]); }),
-         "cell bad: its function has 5 results; want 1 to 4 expressions");
+         "cell(bad): its function has 5 results; want 1 to 4 expressions");
   begins(refused([](G, const Nodes&) { return Nodes(); }),
-         "cell bad: its function has 0 results; want 1 to 4 expressions");
+         "cell(bad): its function has 0 results; want 1 to 4 expressions");
   begins(refused([](G g, const Nodes&) { return Nodes{zeros(g, {kH})}; }),
-         "cell bad: its results depend on no argument");
+         "cell(bad): its results depend on no argument");
   static const unsigned index = 1;
   begins(refused([](G, const Nodes& in) { return Nodes{pick(in[0], &index)}; }),
-         "cell bad: pick reads numbers behind a pointer; want them by value\n");
+         "cell(bad): pick reads numbers behind a pointer; want them by value\n");
   begins(refusal(cg, {}, [](G, const Nodes& in) { return in; }),
-         "cell bad: there are no arguments; want at least one expression");
+         "cell(bad): there are no arguments; want at least one expression");
   begins(refused([](G, const Nodes& in) { return Nodes{affine_transform({in[0], in[0]})}; }),
          "affine_transform(");
 }
@@ -564,8 +565,8 @@ TEST_F(UserCell, RefusesAResultWithoutTheBatch) {
   EXPECT_EQ(
       refusal(cg, args,
               [](ComputationGraph&, const Nodes& in) { return Nodes{in[0] + in[1], tanh(in[1])}; })
-          .substr(0, 80),
-      "cell bad: a result has 1 examples beside arguments of 3; want results that depen");
+          .substr(0, 82),
+      "cell(bad): a result has 1 examples beside arguments of 3; want results that depend");
 }
 
 TEST_F(UserCell, RecordsDropoutForEvaluationAlone) {

@@ -69,6 +69,8 @@ class CellPrograms {
   /// its program.
   void record(const std::vector<Expression>& args, ComputationGraph& graph,
               const Function& function);
+  /// A number of the caller's for the program that was called or recorded last; 0 at first.
+  [[nodiscard]] unsigned& form();
 
  private:
   struct Recorded;

@@ -33,8 +33,8 @@ struct Placeholder {
   Dim shape(const ext::Shapes& /*in*/) const { return dim; }
   void forward(ext::Call& /*call*/) const {
     throw errors::UsageError(
-        "cell " + (recorded_name == nullptr ? std::string() : *recorded_name) +
-        ": its function asks for a value that depends on argument " + std::to_string(index) +
+        "cell(" + (recorded_name == nullptr ? std::string() : *recorded_name) +
+        "): its function asks for a value that depends on argument " + std::to_string(index) +
         ", but it runs once for all values; want the value asked for outside and passed as a "
         "number, or the function called without a cell");
   }
@@ -51,13 +51,6 @@ class Recording {
 
  private:
   const std::string* before_;
-};
-
-/// A program and its arguments, as numbers of arguments of the cell, then parameters, then results
-/// of the first part.
-struct ProgramNode {
-  const ops::Program* program = nullptr;
-  std::vector<ops::ValueId> args;
 };
 
 ext::detail::AddGradient gradient_of(const ops::ProgramContent& content) {
@@ -93,11 +86,18 @@ struct CellPrograms::Kind {
 };
 
 struct CellPrograms::Recorded {
+  /// A program and its arguments, as numbers of arguments of the cell, then parameters, then
+  /// results of the first part.
+  struct Node {
+    const ops::Program* program = nullptr;
+    std::vector<ops::ValueId> args;
+  };
   std::vector<Kind> kinds;
   bool is_evaluating = false;
   bool is_plain = false;
+  unsigned form = 0;
   std::vector<api::ReadParameter> parameters;
-  ProgramNode first, rest;  ///< the first part may be missing
+  Node first, rest;  ///< the first part may be missing
 };
 
 CellPrograms::CellPrograms(std::string name, std::vector<unsigned> inputs)
@@ -107,18 +107,18 @@ CellPrograms::~CellPrograms() = default;
 /// Arguments of one live graph.
 void CellPrograms::check(const std::vector<Expression>& args) const {
   if (args.empty()) {
-    throw errors::ValueError("cell " + name_ +
-                             ": there are no arguments; want at least one expression");
+    throw errors::ValueError("cell(" + name_ +
+                             "): there are no arguments; want at least one expression");
   }
   if (args[0].pg == nullptr || !api::is_live(args[0].pg)) {
-    static_cast<void>(api::checked_node(args[0], "cell " + name_));
+    static_cast<void>(api::checked_node(args[0], "cell(" + name_ + ")"));
   }
   const graph::Graph::Epochs epochs = args[0].pg->state().graph.epochs();
   for (const Expression& e : args) {
     if (e.pg != args[0].pg || !epochs.has(e.i, e.graph_id)) {
-      static_cast<void>(api::checked_node(e, "cell " + name_));
-      throw errors::GraphError("cell " + name_ +
-                               ": arguments belong to different computation graphs");
+      static_cast<void>(api::checked_node(e, "cell(" + name_ + ")"));
+      throw errors::GraphError("cell(" + name_ +
+                               "): arguments belong to different computation graphs");
     }
   }
 }
@@ -159,7 +159,7 @@ CellPrograms::Outcome CellPrograms::call(const std::vector<Expression>& args, co
     }
     all_.push_back(p.node);
   }
-  const auto add = [&](const ProgramNode& node) {
+  const auto add = [&](const Recorded::Node& node) {
     picked_.clear();
     for (const ops::ValueId a : node.args) {
       picked_.push_back(all_[a]);
@@ -196,21 +196,21 @@ namespace {
 std::vector<graph::NodeId> result_nodes(const std::string& name, const ComputationGraph& graph,
                                         const std::vector<Expression>& results, unsigned batch) {
   if (results.empty() || results.size() > ext::kMaxOutputs) {
-    throw errors::UsageError("cell " + name + ": its function has " +
+    throw errors::UsageError("cell(" + name + "): its function has " +
                              std::to_string(results.size()) + " results; want 1 to " +
                              std::to_string(ext::kMaxOutputs) + " expressions");
   }
   std::vector<graph::NodeId> nodes;
   for (const Expression& e : results) {
-    nodes.push_back(api::checked_node(e, "cell " + name));
+    nodes.push_back(api::checked_node(e, "cell(" + name + ")"));
     if (e.pg != &graph) {
-      throw errors::GraphError("cell " + name +
-                               ": a result of its function is an expression from outside; want "
+      throw errors::GraphError("cell(" + name +
+                               "): a result of its function is an expression from outside; want "
                                "results of the call\n  " +
                                e.pg->state().graph.describe(nodes.back()));
     }
     if (e.dim().bd != batch) {
-      throw errors::UsageError("cell " + name + ": a result has " + std::to_string(e.dim().bd) +
+      throw errors::UsageError("cell(" + name + "): a result has " + std::to_string(e.dim().bd) +
                                " examples beside arguments of " + std::to_string(batch) +
                                "; want results that depend on arguments with the batch\n  " +
                                graph.state().graph.describe(nodes.back()));
@@ -223,7 +223,7 @@ std::vector<graph::NodeId> result_nodes(const std::string& name, const Computati
 void check_devices(const std::string& name, const graph::Graph& graph) {
   for (graph::NodeId n = 1; n < graph.size(); ++n) {
     if (&graph[n].device() != &graph[0].device()) {
-      throw errors::UsageError("cell " + name + ": nodes on devices " + graph[0].device().name +
+      throw errors::UsageError("cell(" + name + "): nodes on devices " + graph[0].device().name +
                                " and " + graph[n].device().name +
                                "; want one device, that of the arguments\n  " + graph.describe(n));
     }
@@ -273,7 +273,7 @@ void CellPrograms::record(const std::vector<Expression>& args, ComputationGraph&
   }
   api::SplitContent parts = api::split(content.program, is_input);
   if (parts.rest_args.empty()) {
-    throw errors::UsageError("cell " + name_ + ": its results depend on no argument");
+    throw errors::UsageError("cell(" + name_ + "): its results depend on no argument");
   }
   const auto program = [](ops::ProgramContent part) {
     const auto gradient = gradient_of(part);
@@ -288,7 +288,10 @@ void CellPrograms::record(const std::vector<Expression>& args, ComputationGraph&
   recorded->is_plain =
       recorded->rest.program == nullptr || (has_first && recorded->first.program == nullptr);
   recorded_.push_back(std::move(recorded));
+  last_ = recorded_.back().get();
 }
+
+unsigned& CellPrograms::form() { return last_->form; }
 
 }  // namespace dynet::detail
 

@@ -31,7 +31,7 @@ CellReader::CellReader(std::string name, const graph::Graph& graph, std::vector<
 }
 
 void CellReader::refuse(NodeId n, const std::string& why) const {
-  throw errors::UsageError("cell " + name_ + ": " + why + "\n  " + graph_.describe(n));
+  throw errors::UsageError("cell(" + name_ + "): " + why + "\n  " + graph_.describe(n));
 }
 
 /// Refuses a node that is no step of a program.
