@@ -8,9 +8,11 @@
 
 #include <cstdio>
 #include <exception>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "dynet/cell.h"
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
 #include "dynet/init.h"
@@ -21,6 +23,7 @@
 
 #include "api/graph_state.h"
 #include "networks.h"
+#include "own_cells.h"
 #include "schedule/policy.h"
 
 namespace dynet::bench {
@@ -110,6 +113,95 @@ class Tree {
   std::vector<Expression> losses_;
 };
 
+/// The steps of an LSTM with a matrix for all gates: x, h, c -> h, c.
+struct PlainLstm {
+  explicit PlainLstm(ParameterCollection& m)
+      : b(m.add_parameters({4 * kSize})),
+        w(m.add_parameters({4 * kSize, kSize})),
+        u(m.add_parameters({4 * kSize, kSize})) {}
+  std::vector<Expression> operator()(ComputationGraph& cg,
+                                     const std::vector<Expression>& in) const {
+    const Expression gates =
+        affine_transform({parameter(cg, b), parameter(cg, w), in[0], parameter(cg, u), in[1]});
+    const auto part = [&](unsigned g) { return pick_range(gates, g * kSize, (g + 1) * kSize); };
+    const Expression c = cmult(logistic(part(0)), in[2]) + cmult(logistic(part(1)), tanh(part(2)));
+    return {cmult(logistic(part(3)), tanh(c)), c};
+  }
+  Parameter b, w, u;
+};
+
+/// Sentences, or trees of them, with the steps of a cell, and a loss for each.
+class Steps {
+ public:
+  static constexpr unsigned kSentences = 8;
+  static constexpr unsigned kSteps = kSentences * (kWords - 1);
+
+  /// `states`: the vectors of a state. 0: the cell joins two subtrees.
+  template <class Function>
+  Steps(const char* name, const Function& function, unsigned states, bool is_recorded)
+      : words_(parameters_.add_lookup_parameters(kWords, {kSize})),
+        cell_(name, function(parameters_),
+              states == 0 ? std::vector<unsigned>{} : std::vector<unsigned>{0}, is_recorded),
+        states_(states) {}
+  Expression add(ComputationGraph& cg) {
+    losses_.clear();
+    for (unsigned s = 0; s < kSentences; ++s) {
+      const Expression last = states_ == 0 ? tree(cg, s, 0, kWords) : sequence(cg, s);
+      losses_.push_back(pickneglogsoftmax(last, s));
+    }
+    return sum(losses_);
+  }
+
+ private:
+  Expression sequence(ComputationGraph& cg, unsigned first) {
+    std::vector<Expression> state(states_, lookup(cg, words_, first));
+    for (unsigned word = 1; word < kWords; ++word) {
+      in_.assign(1, lookup(cg, words_, word));
+      in_.insert(in_.end(), state.begin(), state.end());
+      state = cell_(in_);
+    }
+    return state[0];
+  }
+  Expression tree(ComputationGraph& cg, unsigned sentence, unsigned first, unsigned words) {
+    const unsigned left = (words + 2) / 3;
+    return words == 1 ? lookup(cg, words_, (first + sentence) % kWords)
+                      : cell_({tree(cg, sentence, first, left),
+                               tree(cg, sentence, first + left, words - left)})[0];
+  }
+
+  ParameterCollection parameters_;
+  LookupParameter words_;
+  Cell cell_;
+  unsigned states_;
+  std::vector<Expression> losses_, in_;
+};
+
+/// The same sentences with a builder.
+class BuilderSteps {
+ public:
+  BuilderSteps()
+      : words_(parameters_.add_lookup_parameters(kWords, {kSize})),
+        builder_(1, kSize, kSize, parameters_) {}
+  Expression add(ComputationGraph& cg) {
+    builder_.new_graph(cg);
+    losses_.clear();
+    for (unsigned s = 0; s < Steps::kSentences; ++s) {
+      builder_.start_new_sequence({lookup(cg, words_, s), lookup(cg, words_, s)});
+      for (unsigned word = 1; word < kWords; ++word) {
+        builder_.add_input(lookup(cg, words_, word));
+      }
+      losses_.push_back(pickneglogsoftmax(builder_.back(), s));
+    }
+    return sum(losses_);
+  }
+
+ private:
+  ParameterCollection parameters_;
+  LookupParameter words_;
+  VanillaLSTMBuilder builder_;
+  std::vector<Expression> losses_;
+};
+
 /// The input and the output of scheduling, made before the counting.
 struct Plans {
   std::vector<graph::NodeId> wanted;
@@ -167,7 +259,8 @@ void print_groups(const char* prefix, const Network& program, const schedule::Pl
 /// Runs all stages three times to warm up the memory, then the counted functions once. Runs without
 /// batching are for the networks, and do not count building: the networks mostly look up their
 /// weights by name there.
-void count_stages(const char* prefix, const Network& program, bool batching) {
+/// `steps`: counted in place of nodes, unless 0; then building is counted, too.
+void count_stages(const char* prefix, const Network& program, bool batching, unsigned steps = 0) {
   ComputationGraph cg(batching);
   for (int i = 0; i < 3; ++i) {
     cg.clear();
@@ -176,16 +269,17 @@ void count_stages(const char* prefix, const Network& program, bool batching) {
     cg.backward(loss);
   }
   cg.clear();
-  const Expression loss = batching ? stage_build(cg, program) : program.add(cg);
+  const Expression loss = batching || steps != 0 ? stage_build(cg, program) : program.add(cg);
   Plans plans(cg.state().graph, batching ? schedule::kBatching : schedule::kOneByOne);
   stage_schedule(cg.state().graph, plans);
   stage_forward(cg, loss);
   stage_backward(cg, loss);
   for (const char* stage : {"build", "schedule", "forward", "backward"}) {
-    if (!batching && std::string_view(stage) == "build") {
+    if (!batching && steps == 0 && std::string_view(stage) == "build") {
       continue;
     }
-    std::printf("%s%s %s %zu\n", prefix, program.name, stage, plans.wanted.size());
+    std::printf("%s%s %s %zu\n", prefix, program.name, stage,
+                steps == 0 ? plans.wanted.size() : steps);
   }
   if (batching) {
     print_groups(prefix, program, plans.plan);
@@ -201,6 +295,31 @@ void count_schedule(const Network& program) {
   print_groups("plain-", program, plans.plan);
 }
 
+/// Instructions for each step of a cell: as nodes, as a Cell, and with a builder; merged, and one
+/// by one.
+template <class Function>
+void count_cell(const std::string& name, const Function& function, unsigned states) {
+  for (const bool is_recorded : {false, true}) {
+    const std::string row = name + (is_recorded ? "-cell" : "-nodes");
+    Steps steps(name.c_str(), function, states, is_recorded);
+    const Network network{row.c_str(), [&](ComputationGraph& cg) { return steps.add(cg); }};
+    count_stages("", network, true, Steps::kSteps);
+    count_stages("off-", network, false, Steps::kSteps);
+  }
+}
+
+void count_cells() {
+  count_cell("mgu", [](auto& m) { return own_cells::MinimalGatedUnit(m, kSize, kSize); }, 1);
+  count_cell(
+      "projected", [](auto& m) { return own_cells::ProjectedLstm(m, kSize, kSize, kSize); }, 2);
+  count_cell("tree-gru", [](auto& m) { return own_cells::BinaryTreeGru(m, kSize); }, 0);
+  count_cell("lstm", [](auto& m) { return PlainLstm(m); }, 2);
+  BuilderSteps steps;
+  const Network network{"lstm-builder", [&](ComputationGraph& cg) { return steps.add(cg); }};
+  count_stages("", network, true, Steps::kSteps);
+  count_stages("off-", network, false, Steps::kSteps);
+}
+
 void count_all() {
   DynetParams params;
   params.random_seed = 1;
@@ -210,6 +329,7 @@ void count_all() {
   Tree tree;
   count_stages("", {"tagger", [&](ComputationGraph& cg) { return tagger.add(cg); }}, true);
   count_stages("", {"tree", [&](ComputationGraph& cg) { return tree.add(cg); }}, true);
+  count_cells();
   for (const Network& network : networks()) {
     count_schedule(network);
     if (std::string_view(network.name) == "tree") {

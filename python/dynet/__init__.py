@@ -26,6 +26,7 @@ from _dynet import DynetParams, _dress_functions, _gpu_library
 from ._beam import beam_search_task as beam_search_task
 from ._bidirectional import BiRNNBuilder as BiRNNBuilder
 from ._bidirectional import StackedRNNState as StackedRNNState
+from ._cell import cell as cell
 from ._distributed import DistributedTrainer as DistributedTrainer
 from ._files import load as load
 from ._files import load_generator as load_generator
@@ -104,7 +105,7 @@ class _Star:
 
 _NOT_FOR_STAR = {
     *("IndexError", "TypeError", "ValueError"),
-    *("fit", "Step", "History", "both", "TensorBoard", "gradient_norms"),
+    *("cell", "fit", "Step", "History", "both", "TensorBoard", "gradient_norms"),
     *("callbacks", "distributed", "metrics", "programs", "text"),
     *("DistributedTrainer", "DistributedCheckpointer", "RankError"),
 }

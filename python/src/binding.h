@@ -253,6 +253,7 @@ void bind_inputs(nb::module_& m);
 void bind_ops(nb::module_& m);
 void bind_compositions(nb::module_& m);
 void bind_selections(nb::module_& m);
+void bind_cell(nb::module_& m);
 void bind_chains(nb::module_& m);
 void bind_collection(nb::module_& m);
 void bind_params(nb::module_& m);

@@ -48,6 +48,8 @@ class PyGraph : public std::enable_shared_from_this<PyGraph> {
   void let_go() noexcept;
   /// How often it was renewed.
   [[nodiscard]] unsigned version() const { return version_; }
+  /// Whether nodes compute with Python objects.
+  [[nodiscard]] bool keeps_objects() const { return !kept_.empty(); }
   /// Whether computing `e` is worth releasing the GIL from the start: by the nodes added since the
   /// last computation, and by all nodes.
   [[nodiscard]] bool is_long_to_compute(const Expression& e);

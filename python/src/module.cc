@@ -121,6 +121,7 @@ NB_MODULE(_dynet_once, m) {
   py::bind_attention_builders(m);
   py::bind_beam(m);
   py::bind_tasks(m);
+  py::bind_cell(m);
   py::bind_sequence(m);
   py::bind_structured(m);
   py::bind_text(m);

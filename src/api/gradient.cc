@@ -84,7 +84,7 @@ class Backward {
     nodes_.add_part(loss, nodes_.constant(graph_.dim(loss), 1.0));
     for (std::size_t i = path_.nodes().size(); i-- > 0;) {
       const NodeId n = path_.nodes()[i];
-      if (path_.goes_through(n) && is_reached(n)) {
+      if (path_.goes_through(n) && nodes_.is_reached(n)) {
         go_through(n);
       }
     }
@@ -105,14 +105,6 @@ class Backward {
   }
 
  private:
-  /// Has one of the results a gradient, and elements?
-  [[nodiscard]] bool is_reached(NodeId n) const {
-    bool any = false;
-    for (NodeId k = 0; k < graph_[n].record().outputs; ++k) {
-      any = any || (nodes_.has_parts(n + k) && graph_.elements(n + k) != 0);
-    }
-    return any;
-  }
   void go_through(NodeId n) {
     if (!is_copy(graph_, n)) {
       nodes_.go_through(n);

@@ -28,10 +28,28 @@ GradientPath::GradientPath(const graph::Graph& graph, NodeId loss, const std::ve
     first = std::min(first, first_of(graph, x));
   }
   collect(loss, first);
-  // Only nodes that depend on an expression stay. Arguments come before their users.
+  drop_others();
+}
+
+GradientPath GradientPath::from(const graph::Graph& graph, NodeId first,
+                                const std::vector<NodeId>& xs) {
+  GradientPath path(graph);
+  path.nodes_ = xs;
+  for (const NodeId x : xs) {
+    path.starts_.insert(graph.identity(x));
+  }
+  for (NodeId n = first; n < graph.size(); ++n) {
+    path.nodes_.push_back(n);
+  }
+  path.drop_others();
+  return path;
+}
+
+/// Only nodes that depend on an expression stay. Arguments come before their users.
+void GradientPath::drop_others() {
   std::size_t kept = 0;
   for (const NodeId n : nodes_) {
-    if (starts_.contains(graph.identity(n)) || follows(n)) {
+    if (starts_.contains(graph_.identity(n)) || follows(n)) {
       table_.insert(hash_of(n), static_cast<std::uint32_t>(kept));
       nodes_[kept++] = n;
     }

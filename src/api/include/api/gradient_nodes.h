@@ -25,6 +25,7 @@
 
 #include "api/gradient_path.h"
 #include "api/graph_state.h"
+#include "ops/program.h"
 
 namespace dynet::api {
 
@@ -44,6 +45,14 @@ class GradientNodes final : public ext::GradientBuilder {
   [[nodiscard]] bool has_parts(graph::NodeId n) const {
     const std::size_t place = path_.place(n);
     return place != GradientPath::kNone && !parts_[place].empty();
+  }
+  /// Has one of the results of node `n` a gradient, and elements?
+  [[nodiscard]] bool is_reached(graph::NodeId n) const {
+    bool any = false;
+    for (graph::NodeId k = 0; k < graph_[n].record().outputs; ++k) {
+      any = any || (has_parts(n + k) && graph_.elements(n + k) != 0);
+    }
+    return any;
   }
   /// The sum of all parts; empty if there are none.
   std::optional<Node> sum_of_parts(graph::NodeId n);
@@ -72,6 +81,8 @@ class GradientNodes final : public ext::GradientBuilder {
   Node reshaped(Node x, const Dim& shape) override;
   void give(std::size_t i, Node gradient) override;
   void give(const ext::Formula& formula) override;
+  /// All gradients of a program.
+  void give(const ops::Program& program);
 
   // For formulas.
 
@@ -97,6 +108,8 @@ class GradientNodes final : public ext::GradientBuilder {
   void add_slopes(const RuleAt& at, const ext::Formula& formula, std::span<Node> d_in) override;
 
  private:
+  void add_steps(const ops::ProgramContent& program, std::vector<Node>& values);
+
   ComputationGraph& owner_;
   const graph::Graph& graph_;
   const GradientPath& path_;
@@ -107,6 +120,8 @@ class GradientNodes final : public ext::GradientBuilder {
   std::vector<std::vector<Node>> parts_;  ///< by place on the path
 };
 
+/// Gives the gradients of a program: ext::Record::gradient of its nodes.
+void add_gradient_of_program(const void* op, unsigned absent, ext::GradientBuilder& to);
 /// Gives the gradients that a formula says to the arguments of the node that `to` has in hand.
 void give_formula(GradientNodes& to, const ext::Formula& formula);
 /// Adds the nodes of all gradients that a formula says, for a rule at other nodes.

@@ -18,6 +18,9 @@ class GradientPath {
   static constexpr std::size_t kNone = ~std::size_t{0};
 
   GradientPath(const graph::Graph& graph, graph::NodeId loss, const std::vector<graph::NodeId>& xs);
+  /// `xs`, ascending, and the nodes from `first` on that depend on `xs`, not through older nodes.
+  [[nodiscard]] static GradientPath from(const graph::Graph& graph, graph::NodeId first,
+                                         const std::vector<graph::NodeId>& xs);
 
   /// Ascending.
   [[nodiscard]] std::span<const graph::NodeId> nodes() const { return nodes_; }
@@ -28,6 +31,8 @@ class GradientPath {
   [[nodiscard]] bool goes_through(graph::NodeId n) const;
 
  private:
+  explicit GradientPath(const graph::Graph& graph) : graph_(graph) {}
+  void drop_others();
   void collect(graph::NodeId loss, graph::NodeId first);
   [[nodiscard]] bool follows(graph::NodeId n) const;
 

@@ -1,0 +1,136 @@
+#pragma once
+
+// Programs: operations that were found by running a function (dynet/cell.h), as data.
+//
+// In:  the steps that the function made: operations, with the numbers of the values that they read.
+// Out: a Record, whose forward and backward run the steps over the kernels of the call's device.
+//
+// A program's values are numbered: first its arguments, then the results of its steps in order.
+// Example: `logistic(affine_transform({b, w, x}))` has the arguments 0, 1 and 2; the step
+// affine_transform makes value 3 and the step logistic value 4, which is the result.
+//
+// No step is implemented twice: a step's call goes to the record of its own operation, with
+// operands of the program's call, or of scratch memory. Memory that backward needs is of three
+// kinds:
+//
+//   kept       results of products: saved outputs, written by forward
+//   way back   one saved output, which only backward writes: gradients of products and factors of
+//              products, in which a weight's gradient may be left for the end of the pass
+//   scratch    all else; backward runs the steps between products once more
+//
+// Programs of equal content are one program, so that nodes of two cells with the same formula run
+// together. Programs live until the process ends: their records are keys of nodes.
+//
+// Start reading at intern_program. Surprising: in a merged call a value that depends on nothing but
+// shared arguments has one example, in another call of the same program all examples of the call.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dynet/dim.h"
+#include "dynet/ext/op.h"
+
+namespace dynet::ops {
+
+/// The number of a value.
+using ValueId = std::uint32_t;
+/// Stands for an absent optional argument of a step.
+inline constexpr ValueId kNoValue = ~ValueId{0};
+
+/// One operation of a program.
+struct ProgramStep {
+  const ext::Record* record = nullptr;
+  std::shared_ptr<const std::byte> op;  ///< the operation's struct
+  std::vector<ValueId> args;            ///< of the operation, absent ones included
+  ValueId first = 0;                    ///< of its results
+  unsigned absent = 0;                  ///< groups of optional arguments, as in ext::Call
+  std::vector<unsigned> indices;        ///< payload, the same for all examples
+  std::vector<float> values;
+  std::vector<double> doubles;  ///< `values` for devices with such numbers
+  std::vector<Dim> saved;       ///< shapes of its saved outputs, for one example
+};
+
+/// The content of a program.
+struct ProgramContent {
+  std::string name;
+  std::vector<bool> weights;  ///< by argument: whether the argument is a parameter
+  std::vector<Dim> dims;      ///< by value: the shape of one example
+  std::vector<ProgramStep> steps;
+  std::vector<ValueId> results;
+
+  [[nodiscard]] std::size_t arguments() const { return weights.size(); }
+};
+
+/// The most steps of a program, and the most programs of a process: beyond, nothing is interned.
+inline constexpr std::size_t kMaxProgramSteps = 256;
+inline constexpr std::size_t kMaxPrograms = 4096;
+
+class Program;
+/// The struct of the operation that runs a program.
+struct ProgramOperation {
+  const Program* program;
+};
+
+/// A program with its plan of memory. Never changes, never dies. Thread-safe.
+class Program {
+ public:
+  /// `gradient`: adds backward as nodes; null if a step has no backward in nodes.
+  Program(ProgramContent content, ext::detail::AddGradient gradient);
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program() = default;
+
+  [[nodiscard]] const ProgramContent& content() const { return content_; }
+  /// The operation of nodes that run the program: `Graph::add(record(), operation(), ...)`.
+  [[nodiscard]] const ext::Record& record() const { return record_; }
+  [[nodiscard]] const void* operation() const { return &operation_; }
+  /// The shapes of the saved outputs: of kept values, then of the way back.
+  [[nodiscard]] const std::vector<Dim>& saved() const { return saved_; }
+  [[nodiscard]] bool is_like(const ProgramContent& content) const;
+
+ private:
+  friend class ProgramRun;
+  static constexpr std::uint8_t kNowhere = 255;
+
+  /// Whether backward of a step may read the step's results.
+  static bool reads_results(const ProgramStep& step);
+  void plan_values();
+  void plan_kept();
+  void plan_way_back();
+  void make_record(ext::detail::AddGradient gradient);
+
+  /// A value's places.
+  struct Place {
+    std::uint8_t result = kNowhere;  ///< the first result that is this value, if a step made it
+    std::uint8_t kept = kNowhere;    ///< the saved output that forward writes
+    std::int64_t value = -1;         ///< in numbers of an example of the way back; -1: none
+    std::int64_t gradient = -1;      ///< likewise
+    std::uint32_t uses = 0;          ///< by steps and results
+    bool depends_on_weights = true;  ///< and on nothing else
+    bool is_partly_given = false;    ///< a step gives a part of its gradient
+  };
+
+  ProgramContent content_;
+  std::vector<Place> places_;   ///< by value
+  std::vector<ValueId> shown_;  ///< by value: the argument of which it is an alias; else itself
+  std::vector<Dim> saved_;      ///< the kept values, then the way back
+  bool has_way_back_ = false;
+  std::size_t operands_ = 0;  ///< of all steps: arguments, results and saved outputs
+  std::size_t longest_ = 0;   ///< arguments of a step, at most
+  ext::Info info_;
+  ext::Record record_{};
+  ProgramOperation operation_{this};
+};
+
+/// The program of a record; null if the record is of another kind.
+[[nodiscard]] const Program* program_of(const ext::Record& record, const void* op);
+
+/// The program with this content, made if it is the first one; null if there are too many.
+/// Thread-safe.
+[[nodiscard]] const Program* intern_program(ProgramContent content,
+                                            ext::detail::AddGradient gradient);
+
+}  // namespace dynet::ops
