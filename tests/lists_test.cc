@@ -54,7 +54,8 @@ class Lists : public ::testing::Test {
   ComputationGraph graph_;
 };
 
-/// Lists such as {a, b, a} and {b, c, b}: their nodes lie side by side.
+/// Lists such as {a, b, a} and {b, c, b}: their nodes lie side by side. Lists of two come in a
+/// group of their own, so that one of the groups adds to gradients that the other has written.
 TEST_F(Lists, GiveGradientsToNodesThatTheyShare) {
   const std::vector<Expression> x = nodes(kRows);
   std::vector<Expression> sums;
@@ -62,12 +63,13 @@ TEST_F(Lists, GiveGradientsToNodesThatTheyShare) {
   for (unsigned m = 0; m + 1 < kRows; ++m) {
     const auto weight = static_cast<float>(m + 1);
     sums.push_back(weight * sum({x[m], x[m + 1], x[m]}));
+    sums.push_back(weight * sum({x[m], x[m + 1]}));
     averages.push_back(3.0F * weight * average({x[m + 1], x[m], x[m + 1]}));
   }
   graph_.backward(sum_elems(sum(sums)));
   Floats wanted;
   for (unsigned r = 0; r < kRows; ++r) {
-    wanted.push_back(2.0F * static_cast<float>((r + 1 < kRows ? 2 * (r + 1) : 0) + r));
+    wanted.push_back(2.0F * static_cast<float>((r + 1 < kRows ? 3 * (r + 1) : 0) + 2 * r));
   }
   EXPECT_EQ(gradients(), wanted);
   model_.reset_gradient();
@@ -121,9 +123,9 @@ TEST_F(Lists, OfBatches) {
   }
 }
 
-/// The gradient of a node that a group reads 1,500 times is a sum of sums.
+/// The gradient of a node that a group reads 4,000 times is a sum of sums of sums.
 TEST_F(Lists, OfReadersOfANode) {
-  constexpr unsigned kReaders = 1500;
+  constexpr unsigned kReaders = 4000;
   const Parameter bias = model_.add_parameters({2}, ParameterInitConst(1.0F));
   const Parameter scalar = model_.add_parameters({1}, ParameterInitConst(1.0F));
   const Expression b = 2.0F * parameter(graph_, bias);
