@@ -46,10 +46,9 @@ endfunction()
 
 # Tests once more on GPU:0, which runs on the CPU (cuda_on_host): `ctest -R ^gpu/`. Each access of each thread is
 # looked at, so that tests of minutes are missing here; docs/decisions/0036-gpu-device.md has the rest of the list.
-# Not among them, and why: cross_long_sums_test, as sums over rows of 100,000 numbers are less exact than the CPU's
-# (2e-4); tests that compute in a child of the process, where CUDA does not work ("Killed"); Ctrl-C in work of seconds,
-# which takes the emulator hours ("Interrupt"). Run by hand: cross_inference_test and cross_windows_test take minutes,
-# and cross_limits_test needs DYNET_CUDA_MEMORY_MB=2048 for a thousand graphs.
+# Not among them, and why: tests that compute in a child of the process, where CUDA does not work ("Killed"); Ctrl-C in
+# work of seconds, which takes the emulator hours ("Interrupt"). Run by hand: cross_inference_test, cross_windows_test
+# and cross_long_sums_test take minutes, and cross_limits_test needs DYNET_CUDA_MEMORY_MB=2048 for a thousand graphs.
 set(DYNET_GPU_TESTS
   # stages whose programs have all that the library of the GPU needs of libdynet: trainers, io
   averages_test averages_at_rest_test base_test exact_test rates_test rules_test settings_test subset_test
@@ -57,7 +56,7 @@ set(DYNET_GPU_TESTS
   cross_arguments_test cross_attention_builders_test cross_attention_test cross_birnn_test cross_caches_test
   cross_chains_test cross_changed_parameters_test cross_checkpoint_test cross_computed_weights_test
   cross_crf_builder_test cross_evaluating_test cross_exact_updates_test cross_explain_test cross_far_device_test
-  cross_foreign_files_test cross_grad_check_test cross_incremental_test cross_random_distribution_test
+  cross_foreign_files_test cross_grad_check_test cross_incremental_test cross_lists_test cross_random_distribution_test
   cross_recurrence_test cross_rows_test cross_threads_test
   cross_device_graphs_test cross_share_test cross_softmax_builders_test cross_special_rows_test
   cross_special_values_test

@@ -5,18 +5,25 @@
 // for each term of db. A thread has a place of {4}, goes through 3 * 8 terms, writes dx and sums
 // db.
 //
-// Calls that have no such form go the plain way, with a launch for each run: results that share
-// memory across examples and are summed within each, results that share memory in other ways than
-// whole examples, and boxes without elements.
+// If several examples add to one gradient, as 1,000 nodes that read one bias, each example gets
+// numbers of its own, and a second launch adds these in order.
+//
+// Calls that have no such form go the plain way, with a launch for each run: values whose examples
+// share memory, results that share memory in other ways than whole examples, and boxes without
+// elements.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <vector>
 
 #include "dynet/dim.h"
 
 #include "calls.h"
+#include "kernels/device_loops.h"
+#include "kernels/device_scratch.h"
 #include "kernels/rule_streams.h"
 #include "util/join_axes.h"
 
@@ -40,8 +47,11 @@ class RuleLaunches {
 
   void read(const Operand& o, unsigned parts) { add(o, parts, false); }
   void write(const Operand& o, unsigned parts) { add(o, parts, true); }
-  /// Whether the call has the form of launches. Call it once, after all operands.
-  [[nodiscard]] bool arrange();
+  /// How the memory of results meets; nothing if the call does not have the form of launches. Call
+  /// it once, after all operands; start() wants Meeting::kNowhere.
+  [[nodiscard]] std::optional<Meeting> arrange();
+  /// After arrange(): whether examples of a result share memory with others.
+  [[nodiscard]] bool meets(const Operand& result) const;
   void start(ops::DeviceLoop loop, const void* op, void* stream);
 
  private:
@@ -59,6 +69,7 @@ class RuleLaunches {
   void join_axes();
   void start_one(ops::DeviceLoop loop, const void* op, unsigned terms, bool with_others,
                  void* stream);
+  [[nodiscard]] ops::RuleBox box_of(unsigned terms, std::size_t (&order)[kMostAxes]) const;
   [[nodiscard]] unsigned team_of(const ops::RuleBox& box) const;
 
   const Call& call_;
@@ -72,7 +83,6 @@ class RuleLaunches {
   std::int64_t extent_[kMostAxes] = {};
   std::vector<unsigned> ways_;  ///< the ways in which results are summed
   bool has_plain_ = false;      ///< some result is not summed
-  bool in_order_ = false;
 };
 
 /// The bit of the examples, beside the bits of the axes.
@@ -132,9 +142,9 @@ void RuleLaunches::join_axes() {
       });
 }
 
-bool RuleLaunches::arrange() {
+std::optional<Meeting> RuleLaunches::arrange() {
   if (elements_ == 0 || call_.examples == 0) {
-    return false;
+    return std::nullopt;
   }
   axes_ = is_flat_ ? 1 : box_.nd;
   if (is_flat_) {
@@ -144,7 +154,7 @@ bool RuleLaunches::arrange() {
   }
   for (Track& t : tracks_) {
     if (!set_strides(t)) {
-      return false;
+      return std::nullopt;
     }
   }
   join_axes();
@@ -163,12 +173,13 @@ bool RuleLaunches::arrange() {
     }
   }
   table_.cut();
-  const Meeting meeting =
-      call_.examples == 1 && ways_.size() <= 1 ? Meeting::kNowhere : table_.meeting(true);
-  in_order_ = meeting == Meeting::kInOrder;
-  const bool sums_examples =
-      std::all_of(ways_.begin(), ways_.end(), [](unsigned w) { return (w & kExamples) != 0; });
-  return meeting == Meeting::kNowhere || (in_order_ && sums_examples && ways_.size() <= 1);
+  return call_.examples == 1 && ways_.size() <= 1 ? Meeting::kNowhere : table_.meeting(true);
+}
+
+bool RuleLaunches::meets(const Operand& result) const {
+  return std::any_of(tracks_.begin(), tracks_.end(), [&](const Track& t) {
+    return t.operand == &result && t.writes && table_.meets(t.number);
+  });
 }
 
 void RuleLaunches::start(ops::DeviceLoop loop, const void* op, void* stream) {
@@ -177,7 +188,7 @@ void RuleLaunches::start(ops::DeviceLoop loop, const void* op, void* stream) {
     return;
   }
   if (has_plain_) {
-    start_one(loop, op, in_order_ ? kExamples : 0U, true, stream);
+    start_one(loop, op, 0U, true, stream);
   }
   for (const unsigned terms : ways_) {
     start_one(loop, op, terms, false, stream);
@@ -191,18 +202,16 @@ unsigned RuleLaunches::team_of(const ops::RuleBox& box) const {
   constexpr std::int64_t kFewPlaces = 4096;
   const std::int64_t places = box.places * (box.examples_are_terms != 0 ? 1 : box.examples);
   const std::int64_t terms = box.terms * (box.examples_are_terms != 0 ? box.examples : 1);
-  if (in_order_ || terms < kWarp || places > kFewPlaces) {
+  if (terms < kWarp || places > kFewPlaces) {
     return 1;
   }
   return terms < kFewPlaces || places > kWarp * 4 ? kWarp : ops::kMostOfTeam;
 }
 
-/// A launch for the results that are summed along `terms`, and, if asked, for all that are not
-/// summed.
-void RuleLaunches::start_one(ops::DeviceLoop loop, const void* op, unsigned terms, bool with_others,
-                             void* stream) {
+/// The axes that count places, and behind them the axes along which results are summed. `order`
+/// gets the number of each axis.
+ops::RuleBox RuleLaunches::box_of(unsigned terms, std::size_t (&order)[kMostAxes]) const {
   ops::RuleBox box{};
-  std::size_t order[kMostAxes];
   std::size_t count = 0;
   box.places = box.terms = 1;
   for (const bool is_term : {false, true}) {
@@ -219,9 +228,18 @@ void RuleLaunches::start_one(ops::DeviceLoop loop, const void* op, unsigned term
   }
   box.axes = static_cast<int>(count);
   box.examples = call_.examples;
-  box.examples_are_terms = in_order_ || (terms & kExamples) != 0 ? 1 : 0;
+  box.examples_are_terms = (terms & kExamples) != 0 ? 1 : 0;
   box.team = team_of(box);
   box.segments = table_.segments();
+  return box;
+}
+
+/// A launch for the results that are summed along `terms`, and, if asked, for all that are not
+/// summed.
+void RuleLaunches::start_one(ops::DeviceLoop loop, const void* op, unsigned terms, bool with_others,
+                             void* stream) {
+  std::size_t order[kMostAxes] = {};
+  const ops::RuleBox box = box_of(terms, order);
   std::vector<DeviceStream> streams(tracks_.size());
   for (std::size_t l = 0; l < tracks_.size(); ++l) {
     const Track& t = tracks_[l];
@@ -243,10 +261,57 @@ void RuleLaunches::start_one(ops::DeviceLoop loop, const void* op, unsigned term
   loop(op, {streams.data(), streams.data() + inputs_, box, &words.get()}, stream);
 }
 
-}  // namespace
+/// Gradients whose examples share memory, with numbers of their own for each example.
+class GradientsApart {
+ public:
+  GradientsApart(const Call& call, const RuleLaunches& launches, void* stream)
+      : call_(call), stream_(stream), apart_(call.d_in.begin(), call.d_in.end()) {
+    for (std::size_t i = 0; i < apart_.size(); ++i) {
+      const Operand& o = call.d_in[i];
+      if (o.absent() || !launches.meets(o)) {
+        continue;
+      }
+      const auto& numbers =
+          numbers_.emplace_back(o.size() * o.examples * std::int64_t{sizeof(float)}, stream);
+      apart_[i].blocks = &blocks_.emplace_back(ext::Block{numbers.data(), o.examples, true});
+      apart_[i].block_count = 1;
+    }
+  }
+  [[nodiscard]] Call call() const {
+    Call apart = call_;
+    apart.d_in = apart_;
+    return apart;
+  }
+  /// Adds the numbers of all examples to the gradients, or stores the first as their blocks say.
+  void add_together() const {
+    std::vector<ext::Addition> all;
+    for (std::size_t i = 0; i < apart_.size(); ++i) {
+      const Operand& to = call_.d_in[i];
+      if (apart_[i].blocks == to.blocks) {
+        continue;
+      }
+      auto* from = apart_[i].data<float>();
+      all.clear();
+      for (const ext::Block* b = to.blocks; b != to.blocks + to.block_count; ++b) {
+        for (std::int64_t e = 0; e < b->examples; ++e, from += to.size()) {
+          all.push_back({from, static_cast<float*>(b->data) + e * to.size(), b->fresh});
+        }
+      }
+      kernels::start_add_all(1.0, all, to.size(), stream_);
+    }
+  }
 
-bool run_rule_at_once(const ops::DeviceLoops& loops, const RuleInfo& rule, Direction direction,
-                      const void* op, const Call& call, void* cuda_stream) {
+ private:
+  const Call& call_;
+  void* stream_;
+  std::vector<Operand> apart_;
+  std::deque<ext::Block> blocks_;
+  std::deque<kernels::DeviceScratch> numbers_;
+};
+
+/// Runs `f(launches, meeting)` for a call that has the form of launches.
+template <class F>
+bool with_launches(const RuleInfo& rule, Direction direction, const Call& call, F f) {
   const Dim box = kernels::box_of(rule, call);
   RuleLaunches launches(call, box);
   if (direction == Direction::kForward) {
@@ -254,12 +319,33 @@ bool run_rule_at_once(const ops::DeviceLoops& loops, const RuleInfo& rule, Direc
   } else {
     kernels::list_streams<Direction::kBackward>(launches, rule, call);
   }
-  if (!launches.arrange()) {
-    return false;
-  }
-  launches.start(direction == Direction::kForward ? loops.forward : loops.backward, op,
-                 cuda_stream);
-  return true;
+  const std::optional<Meeting> meeting = launches.arrange();
+  return meeting && f(launches, *meeting);
+}
+
+}  // namespace
+
+bool run_rule_at_once(const ops::DeviceLoops& loops, const RuleInfo& rule, Direction direction,
+                      const void* op, const Call& call, void* cuda_stream) {
+  const ops::DeviceLoop loop = direction == Direction::kForward ? loops.forward : loops.backward;
+  const auto start = [&](RuleLaunches& launches, Meeting meeting) {
+    if (meeting == Meeting::kNowhere) {
+      launches.start(loop, op, cuda_stream);
+    }
+    return meeting == Meeting::kNowhere;
+  };
+  return with_launches(rule, direction, call, [&](RuleLaunches& launches, Meeting meeting) {
+    if (meeting != Meeting::kInOrder || direction == Direction::kForward) {
+      return start(launches, meeting);
+    }
+    const GradientsApart gradients(call, launches, cuda_stream);
+    const Call apart = gradients.call();
+    if (!with_launches(rule, direction, apart, start)) {
+      return false;
+    }
+    gradients.add_together();
+    return true;
+  });
 }
 
 }  // namespace dynet::cuda

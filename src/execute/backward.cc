@@ -109,6 +109,7 @@ void Backward::finish_products(NodeId n) {
   }
   gradients_.begin_write();
   const Gradients::Target to = gradients_.target(n);
+  gradients_.finish_pieces();
   const ext::Block block{to.data, 1, to.fresh};
   products_.add(context_.kernels(n), n,
                 {.dim = context_.graph.dim(n), .examples = 1, .blocks = &block, .block_count = 1});
@@ -199,6 +200,7 @@ void Backward::call(const SegmentView& segment, std::span<const NodeId> active, 
   }
   tools_.upload.send(gradients_.pools());
   operands_.attach(assembled, active, segment.shared, pass == Pass::kAccumulate);
+  gradients_.finish_pieces();
   const Hook::Call shown{active, segment.shared, segment.args, segment.part, true, true};
   hooks_.each([&](Hook& hook) { hook.before_call(context_.graph, shown); });
   tools_.memory.begin_call(*node.device().memory);
@@ -226,6 +228,7 @@ void Backward::run_alias(NodeId n) {
   const NodeId t = gradients_.owner(argument);
   gradients_.begin_write();
   const Gradients::Target to = gradients_.target(t);
+  gradients_.finish_pieces();
   context_.kernels(t).add_scaled(1.0, gradients_.ensure(n), to.data, context_.graph.elements(t),
                                  to.fresh);
 }

@@ -74,6 +74,7 @@ void DeviceCopies::backward(std::span<const NodeId> active) {
     }
     const auto* from = static_cast<const std::byte*>(gradients_.ensure(m));
     const Gradients::Target to = gradients_.target(gradients_.owner(argument));
+    gradients_.finish_pieces();
     joiner.add({from, static_cast<std::byte*>(to.data), graph.elements(m), to.fresh});
   }
   joiner.finish();

@@ -62,7 +62,7 @@ ext::Operand GradientOperands::of_output(std::span<const NodeId> members, std::u
                         [members, output, notes, nodes, this](std::size_t i) {
                           const NodeId m = members[i] + output;
                           void* data =
-                              notes.is_written(m) ? notes.written(m) : gradients_.ensure_true(m);
+                              notes.is_written(m) ? notes.written(m) : gradients_.zeros_of(m);
                           return ext::Block{data, nodes[m].examples, false};
                         });
 }

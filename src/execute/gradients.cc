@@ -1,6 +1,7 @@
 #include "execute/gradients.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "memory/layout.h"
 
@@ -11,6 +12,9 @@ void Gradients::begin(bool keeps_memory) {
     pools_.reset();
   }
   wastes_.clear();  // a pass that failed may have given its memory back
+  zeros_.clear();
+  additions_.clear();
+  to_clear_.clear();
   sum_count_ = 0;
   constexpr std::uint32_t kManyStamps = std::uint32_t{1} << 31;
   if (current_ > ~std::uint32_t{0} - 2 * kPassStep || next_stamp_ > kManyStamps) {
@@ -22,20 +26,33 @@ void Gradients::begin(bool keeps_memory) {
   entries_.resize(std::max<std::size_t>(entries_.size(), context_.graph.size()));
 }
 
-void* Gradients::waste(NodeId n) {
+/// Memory that nodes share, of the size of the largest.
+Gradients::RoomOfNode Gradients::shared_room(std::vector<Room>& rooms, NodeId n) {
   ext::Memory& memory = context_.memory(n);
   const std::int64_t bytes = context_.graph.bytes(n);
-  auto waste = std::find_if(wastes_.begin(), wastes_.end(),
-                            [&](const Waste& w) { return w.memory == &memory; });
-  if (waste == wastes_.end()) {
-    wastes_.push_back({&memory, nullptr, -1});
-    waste = wastes_.end() - 1;
+  auto room =
+      std::find_if(rooms.begin(), rooms.end(), [&](const Room& r) { return r.memory == &memory; });
+  if (room == rooms.end()) {
+    rooms.push_back({&memory, nullptr, -1});
+    room = rooms.end() - 1;
   }
-  if (bytes > waste->bytes) {
-    waste->data = pools_.of(memory).allocate(bytes);
-    waste->bytes = bytes;
+  const bool is_new = bytes > room->bytes;
+  if (is_new) {
+    room->data = pools_.of(memory).allocate(bytes);
+    room->bytes = bytes;
   }
-  return waste->data;
+  return {room->data, is_new};
+}
+
+void* Gradients::zeros_of(NodeId n) {
+  if (context_.memory(n).is_host_visible()) {
+    return ensure_true(n);
+  }
+  const RoomOfNode zeros = shared_room(zeros_, n);
+  if (zeros.is_new) {
+    context_.kernels(n).fill(zeros.data, 0.0, context_.graph.elements(n));
+  }
+  return zeros.data;
 }
 
 void* Gradients::make(NodeId n) {
@@ -95,8 +112,58 @@ void* Gradients::room_for_piece(Sum& sum) {
     data = sum.free.back();
     sum.free.pop_back();
   }
-  context_.kernels(sum.node).fill(data, 0.0, context_.graph.elements(sum.node));
+  clear_piece(sum.node, data);
   return data;
+}
+
+void Gradients::clear_piece(NodeId n, void* data) {
+  if (context_.memory(n).is_host_visible()) {
+    context_.kernels(n).fill(data, 0.0, context_.graph.elements(n));
+    return;
+  }
+  if (listed_ != n) {
+    finish_pieces();
+    listed_ = n;
+  }
+  to_clear_.push_back({data, context_.graph.examples(n), true});
+}
+
+void Gradients::add_piece(NodeId n, const void* from, void* to, bool stores) {
+  if (context_.memory(n).is_host_visible()) {
+    context_.kernels(n).add_scaled(1.0, from, to, context_.graph.elements(n), stores);
+    return;
+  }
+  if (listed_ != n || !to_clear_.empty()) {
+    finish_pieces();
+    listed_ = n;
+  }
+  additions_.push_back({from, to, stores});
+}
+
+void Gradients::run_additions() {
+  if (!additions_.empty()) {
+    context_.kernels(listed_).add_all(1.0, additions_, context_.graph.elements(listed_));
+    additions_.clear();
+  }
+}
+
+void Gradients::finish_pieces() {
+  run_additions();
+  if (to_clear_.empty()) {
+    return;
+  }
+  // A zero that is repeated over all pieces.
+  const ext::Kernels& kernels = context_.kernels(listed_);
+  const ext::Block zero{const_cast<void*>(kernels.zero()), 1, false};
+  ext::Move repeated = ext::whole_move(context_.graph.dim(listed_).example_elements());
+  std::fill(std::begin(repeated.from_stride), std::end(repeated.from_stride), 0);
+  ext::Operand pieces{context_.graph.dim(listed_).single_batch(), 0, to_clear_.data(),
+                      static_cast<std::int64_t>(to_clear_.size())};
+  for (const ext::Block& piece : to_clear_) {
+    pieces.examples += piece.examples;
+  }
+  kernels.move(repeated, {Dim({1}), 1, &zero, 1}, pieces, ext::Write::kStore);
+  to_clear_.clear();
 }
 
 Gradients::Target Gradients::begin_piece(NodeId n) {
@@ -118,12 +185,12 @@ void Gradients::carry(Sum& sum, void* piece) {
       level = {piece, 1};
       return;
     }
-    context_.kernels(sum.node).add_scaled(1.0, piece, level.data, context_.graph.elements(sum.node),
-                                          false);
+    add_piece(sum.node, piece, level.data, false);
     sum.free.push_back(piece);
     if (++level.number < kMostUses || l + 1 == Sum::kLevels) {
       return;
     }
+    run_additions();  // before the level itself is added
     piece = level.data;
     level = {};
   }
@@ -143,6 +210,7 @@ void Gradients::carry_written(Sum& sum) {
 void Gradients::add_up(Sum& sum) {
   begin_write();
   carry_written(sum);
+  run_additions();  // before the levels are added
   Entry& e = entries_[sum.node];
   const auto is_own = [&sum](const void* data) { return data == sum.own; };
   bool is_fresh = !is_own(e.data) && std::none_of(sum.levels.begin(), sum.levels.end(),
@@ -152,8 +220,7 @@ void Gradients::add_up(Sum& sum) {
   }
   const auto add = [&](void* data) {
     if (data != nullptr && !is_own(data)) {
-      context_.kernels(sum.node).add_scaled(1.0, data, sum.own, context_.graph.elements(sum.node),
-                                            is_fresh);
+      add_piece(sum.node, data, sum.own, is_fresh);
       is_fresh = false;
       sum.free.push_back(data);
     }
@@ -163,6 +230,7 @@ void Gradients::add_up(Sum& sum) {
     add(level.data);
     level = {};
   }
+  finish_pieces();
   e.data = sum.own;
   e.mark &= ~kUses;
 }

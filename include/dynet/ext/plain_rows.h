@@ -5,8 +5,9 @@
 // computed anew in each pass; over::keep is ignored.
 //
 // A team shares a row: on the CPU a team of one, on a CUDA device the threads of a warp. It says
-// its size, the rank of the caller, how the states of its members are merged, and how a number is
-// added to memory that several rows write.
+// its size, the rank of the caller, how the states of its members are merged, how a number is added
+// to memory that several rows write, and whether sums in float keep their rounding errors: those of
+// a device have to be exact, and a double is slow there.
 
 #include <cmath>
 #include <cstddef>
@@ -23,6 +24,7 @@ namespace dynet::ext::plain {
 /// The team of one.
 struct Alone {
   static constexpr std::int64_t kSize = 1;
+  static constexpr bool kKeepsErrors = false;
   DYNET_DEVICE_FN static std::int64_t rank() { return 0; }
   template <class State, class Merge>
   DYNET_DEVICE_FN static State merge(State s, Merge /*merge*/) {
@@ -145,6 +147,16 @@ struct Merge {
     }
   }
 };
+/// A sum whose `index` is the sum of its rounding errors.
+struct MergeWithErrors {
+  template <class T>
+  DYNET_DEVICE_FN State<T> operator()(State<T> a, State<T> b) const {
+    const T sum = a.value + b.value;
+    const bool is_a_larger = std::fabs(a.value) >= std::fabs(b.value);
+    const T error = is_a_larger ? (a.value - sum) + b.value : (b.value - sum) + a.value;
+    return {sum, a.index + b.index + (std::isfinite(sum) ? error : T{0})};
+  }
+};
 template <class R>
 struct Reducer;
 template <class F, class E>
@@ -152,12 +164,19 @@ struct Reducer<rule::Reduce<F, E>> {
   template <class Team, class R>
   DYNET_DEVICE_FN static auto run(const R& row) {
     using T = typename R::Number;
-    State<T> s{std::is_same_v<F, rule::SumOf> ? T{0} : -static_cast<T>(INFINITY), T{0}};
+    constexpr bool kIsSum = std::is_same_v<F, rule::SumOf>;
+    constexpr bool kHasErrors = kIsSum && Team::kKeepsErrors && std::is_same_v<T, float>;
+    using How = std::conditional_t<kHasErrors, MergeWithErrors, Merge<F>>;
+    State<T> s{kIsSum ? T{0} : -static_cast<T>(INFINITY), T{0}};
     for (std::int64_t k = Team::rank(); k < row.rows->length; k += Team::kSize) {
-      s = Merge<F>()(s, State<T>{value_of<E>(row, k), static_cast<T>(k)});
+      s = How()(s, State<T>{value_of<E>(row, k), kIsSum ? T{0} : static_cast<T>(k)});
     }
-    s = Team::merge(s, Merge<F>());
-    return std::is_same_v<F, rule::IndexOfMaxOf> ? s.index : s.value;
+    s = Team::merge(s, How());
+    if constexpr (kHasErrors) {
+      return std::isfinite(s.value) ? s.value + s.index : s.value;
+    } else {
+      return std::is_same_v<F, rule::IndexOfMaxOf> ? s.index : s.value;
+    }
   }
 };
 template <class E, class I>

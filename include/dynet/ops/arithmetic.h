@@ -265,6 +265,9 @@ using Min = Extreme<false>;
 /// Computes out = scale * the sum of all arguments, each of the shape of the result. The sum of a
 /// long list is as exact as the sum of a short one.
 void sum_arguments(const ext::Call& call, double scale);
+/// The gradients of all arguments, from scale * the gradient of the sum, in one call. False, and
+/// nothing is done, on devices that the host sees, and if examples of an argument get a sum.
+[[nodiscard]] bool spread_to_arguments(const ext::Call& call, double scale);
 
 struct Sum {
   static constexpr ext::Info kInfo{
@@ -291,6 +294,13 @@ struct Sum {
       to.give(i, to.d_out());
     }
   }
+  /// One start of a kernel on a GPU; gradient(to) takes one for each argument.
+  void backward(ext::Call& call) const {
+    if (!spread_to_arguments(call, 1.0)) {
+      ext::GradientRun<Sum> run(call);
+      gradient(run);
+    }
+  }
   static std::vector<ext::Example<Sum>> examples() {
     auto all = list_examples<Sum>();
     all.push_back({{}, {{5}, {5, 1}}});
@@ -313,6 +323,12 @@ struct Average {
     const auto part = to.scaled(to.d_out(), 1.0 / static_cast<double>(to.args()));
     for (std::size_t i = 0; i < to.args(); ++i) {
       to.give(i, part);
+    }
+  }
+  void backward(ext::Call& call) const {
+    if (!spread_to_arguments(call, part_of(call))) {
+      ext::GradientRun<Average> run(call);
+      gradient(run);
     }
   }
   static std::vector<ext::Example<Average>> examples() { return list_examples<Average>(); }

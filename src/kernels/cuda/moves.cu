@@ -181,7 +181,7 @@ __global__ void run_places(const __grid_constant__ MoveCall p) {
   }
 }
 
-enum class Walk : std::uint8_t { kClear, kMove, kSettle };
+enum class Walk : std::uint8_t { kClear, kMove };
 
 /// Goes through the terms of examples `begin` to `end` of a walk, in order.
 __device__ void walk(const MoveCall& p, Walk walk, const Place& first, std::int64_t begin,
@@ -201,18 +201,15 @@ __device__ void walk(const MoveCall& p, Walk walk, const Place& first, std::int6
         if (p.rest != nullptr) {
           example.rest_at(at) = 0.0F;
         }
-      } else if (walk == Walk::kSettle) {
-        y += example.rest_at(at);
-        example.rest_at(at) = 0.0F;
       } else if (p.takes_largest) {
         y = larger_on_device(y, example.value_at(at));
       } else {
         const float v = example.value_at(at);
-        const float sum = y + v;
-        if (p.rest != nullptr && std::isfinite(sum)) {
-          example.rest_at(at) += error_of_sum(y, v, sum);
+        if (p.rest != nullptr) {
+          add_with_rest(y, example.rest_at(at), v);
+        } else {
+          y += v;
         }
-        y = sum;
       }
     }
   }
@@ -235,9 +232,6 @@ __global__ void run_walk(const __grid_constant__ MoveCall p) {
     for (std::int64_t e = begin; e < end; e += at_once) {
       walk(p, Walk::kClear, first, e, e + at_once, member);
       walk(p, Walk::kMove, first, e, e + at_once, member);
-      if (p.rest != nullptr) {
-        walk(p, Walk::kSettle, first, e, e + at_once, member);
-      }
     }
   }
 }

@@ -128,7 +128,7 @@ std::vector<OperandTable::Piece> OperandTable::pieces(bool written) const {
   return all;
 }
 
-Meeting OperandTable::meeting(bool element_wise) const {
+Meeting OperandTable::meeting(bool element_wise) {
   std::vector<Piece> results = pieces(true);
   std::sort(results.begin(), results.end(),
             [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
@@ -141,6 +141,7 @@ Meeting OperandTable::meeting(bool element_wise) const {
     if (a.bytes == b.bytes && start(a) == start(b) && all_[a.entry].steps == all_[b.entry].steps) {
       return;
     }
+    all_[a.entry].meets = all_[b.entry].meets = true;
     const auto distance = static_cast<std::int64_t>(a.begin - b.begin);
     const bool in_order = a.bytes == b.bytes && distance % a.bytes == 0 &&
                           (element_wise || (all_[a.entry].writes && all_[b.entry].writes));

@@ -19,6 +19,7 @@ constexpr int kWarps = 8;  // of a block, if there are as many rows
 /// The threads of a warp share a row.
 struct Warp {
   static constexpr std::int64_t kSize = kLanes;
+  static constexpr bool kKeepsErrors = true;
   /// Before a loop over the row: gradients may be written over values that no rule needs, so all
   /// lanes have to be done with what they read before.
   __device__ static std::int64_t rank() {

@@ -124,6 +124,7 @@ struct Block {
   static constexpr int kWarp = 32;
   static constexpr int kWarps = 32;
   static constexpr std::int64_t kSize = kWarp * kWarps;
+  static constexpr bool kKeepsErrors = true;
   __device__ static std::int64_t rank() { return threadIdx.x; }
   template <class State, class Merge>
   __device__ static State merge(State s, Merge merge) {

@@ -12,19 +12,21 @@
 #include "dynet/ext/op.h"
 
 #include "builders/give.h"
+#include "kernels/starts_cost.h"
 
 namespace dynet::builders {
 
 inline bool is_placeholder(const ext::Operand& w) { return w.dim.nd == 1; }
 
-/// Memory for vectors like x side by side; without it every gate would go through the blocks of x.
+/// Memory for vectors like x side by side; without it every gate would go through the blocks of x,
+/// which costs nothing where starts cost (kernels/starts_cost.h).
 inline ext::Operand make_room(const ext::Call& call, const ext::Operand& x, ext::Block& block) {
   const std::int64_t bytes = x.examples * x.size() * ext::bytes_of(call.kernels.number());
   block = {call.scratch(bytes), x.examples, true};
   return {.dim = x.dim, .examples = x.examples, .blocks = &block, .block_count = 1};
 }
 inline ext::Operand in_one_block(const ext::Call& call, const ext::Operand& x, ext::Block& block) {
-  if (x.one_block()) {
+  if (x.one_block() || kernels::starts_cost(call)) {
     return x;
   }
   const ext::Operand to = make_room(call, x, block);
@@ -69,7 +71,7 @@ void begin_others(const ext::Call& call, std::span<const ext::Operand> sums,
 template <unsigned kGates>
 void back_through_term(ext::Call& call, std::size_t i, std::span<const ext::Operand> d_sums,
                        const ext::Operand& dx) {
-  const bool has_room = !dx.absent() && !dx.one_block();
+  const bool has_room = !dx.absent() && !dx.one_block() && !kernels::starts_cost(call);
   ext::Block room;
   const ext::Operand sum = has_room ? make_room(call, dx, room) : dx;
   std::array<ext::Factors, kGates> factors;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "dynet/ext/kernels.h"
+
 #include "execute/context.h"
 #include "execute/history.h"
 #include "execute/values.h"
@@ -98,8 +100,13 @@ class Gradients {
   /// Memory of the gradient of `n`, an owner, with zeros where nothing was written.
   void* ensure_true(NodeId n) { return is_written(n) ? entries_[n].data : zero(n); }
 
+  /// Zeros for a gradient of `n` that was not written, for a call that reads them: the node's own
+  /// memory, or, on devices that the host does not see, zeros that all such nodes share.
+  void* zeros_of(NodeId n);
   /// Memory for a gradient of `n` that a call writes and nobody reads; any two may get the same.
-  void* waste(NodeId n);
+  void* waste(NodeId n) { return shared_room(wastes_, n).data; }
+  /// To be called between target() and the call that uses the memory: pieces are clear then.
+  void finish_pieces();
 
   /// Calls with several operands: tells nodes that stand in two of them. A call begins with
   /// `begin_call`; true where `n` was seen in this call with another operand number.
@@ -195,6 +202,9 @@ class Gradients {
   void carry(Sum& sum, void* piece);
   void carry_written(Sum& sum);
   void add_up(Sum& sum);
+  void clear_piece(NodeId n, void* data);
+  void add_piece(NodeId n, const void* from, void* to, bool stores);
+  void run_additions();
 
   const Context& context_;
   const Values& values_;
@@ -204,12 +214,18 @@ class Gradients {
   std::uint32_t call_ = 0;
   std::uint32_t next_stamp_ = 0;
   memory::Pools pools_;
-  struct Waste {
+  /// Memory that many nodes share.
+  struct Room {
     const ext::Memory* memory;
     void* data;
     std::int64_t bytes;
   };
-  std::vector<Waste> wastes_;  ///< by memory
+  struct RoomOfNode {
+    void* data;
+    bool is_new;
+  };
+  RoomOfNode shared_room(std::vector<Room>& rooms, NodeId n);
+  std::vector<Room> wastes_, zeros_;  ///< by memory
   /// A piece that has got all its terms, or a sum of pieces.
   struct Piece {
     void* data = nullptr;
@@ -229,6 +245,12 @@ class Gradients {
   std::size_t sum_count_ = 0;
   util::Stamped<std::uint32_t> sum_of_;  ///< by node: index of its sum, plus one
   std::uint32_t write_ = 0;              ///< number of the call that gets memory now
+  // On devices that the host does not see, on which a start of a loop costs: additions of pieces of
+  // one node, and pieces to be cleared. The additions come first: a piece that was added may be
+  // memory of the next piece.
+  NodeId listed_ = 0;
+  std::vector<ext::Addition> additions_;
+  std::vector<ext::Block> to_clear_;
 };
 
 }  // namespace dynet::execute

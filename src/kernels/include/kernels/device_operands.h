@@ -152,13 +152,15 @@ class OperandTable {
   [[nodiscard]] bool steps(std::size_t number) const { return all_[number].steps; }
   [[nodiscard]] const std::vector<std::uint64_t>& words() const { return words_; }
   /// `element_wise`: a thread reads and writes one element of each operand.
-  [[nodiscard]] Meeting meeting(bool element_wise) const;
+  [[nodiscard]] Meeting meeting(bool element_wise);
+  /// After meeting(): whether examples of a result share memory with other examples of the call.
+  [[nodiscard]] bool meets(std::size_t number) const { return all_[number].meets; }
 
  private:
   struct Entry {
     const ext::Operand* operand;
     std::int64_t bytes;  ///< of an example; a number has 4
-    bool writes, steps, is_even;
+    bool writes, steps, is_even, meets;
     ext::Write write;
     DeviceOperand where;
   };

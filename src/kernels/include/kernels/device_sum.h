@@ -18,17 +18,24 @@ __device__ inline float larger_on_device(float there, float x) {
   return x > there || x != x ? x : there;
 }
 
+/// Adds to a sum that has its rounding error beside it. The error stays below half of the sum's
+/// last place: a million errors that grow would round as the sum itself does.
+__device__ inline void add_with_rest(float& sum, float& rest, float v) {
+  const float next = sum + v;
+  if (!std::isfinite(next)) {
+    sum = next;
+    return;
+  }
+  const float error = rest + error_of_sum(sum, v, next);
+  sum = next + error;
+  rest = error_of_sum(next, error, sum);
+}
+
 /// A sum of many numbers, with the rounding errors of its additions: as exact as a sum in double,
 /// and consumer cards compute in double at a 64th of the speed.
 class DeviceSum {
  public:
-  __device__ void add(float v) {
-    const float sum = sum_ + v;
-    if (std::isfinite(sum)) {
-      rest_ += error_of_sum(sum_, v, sum);
-    }
-    sum_ = sum;
-  }
+  __device__ void add(float v) { add_with_rest(sum_, rest_, v); }
   [[nodiscard]] __device__ float get() const { return std::isfinite(sum_) ? sum_ + rest_ : sum_; }
 
  private:
