@@ -1,7 +1,7 @@
 """Cells: a function of expressions whose calls are one node each.
 
-`Cell` sorts the arguments of a call into expressions and other values. Calls with equal other values
-in equal places share a `_dynet._CellPrograms`, which knows the programs for each kind of
+`Cell` sorts the arguments of a call into expressions and other values. Calls with equal other
+values in equal places share a `_dynet._CellPrograms`, which knows the programs for each kind of
 expressions.
 """
 
@@ -90,7 +90,9 @@ class _Programs:
                     return found
         return self._sort_and_call(function, args, named)
 
-    def _sort_and_call(self, function: Callable[..., Any], args: tuple[Any, ...], named: Any) -> Any:
+    def _sort_and_call(
+        self, function: Callable[..., Any], args: tuple[Any, ...], named: Any
+    ) -> Any:
         sort = _Sorted(self._name)
         inputs: list[int] = []
         keys = []
