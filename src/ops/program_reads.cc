@@ -82,13 +82,13 @@ StepReads reads_of_rule(const ProgramStep& step, const std::vector<bool>& inputs
 }  // namespace
 
 StepReads reads_of(const ProgramStep& step) {
-  const std::array kProducts{&ext::kRecord<AffineTransform>, &ext::kRecord<MatMul>};
-  const std::array kMoves{&ext::kRecord<PickRange>, &ext::kRecord<Pick>, &ext::kRecord<Concatenate>,
-                          &ext::kRecord<Sum>};
-  if (std::find(kProducts.begin(), kProducts.end(), step.record) != kProducts.end()) {
+  const std::array products{&ext::kRecord<AffineTransform>, &ext::kRecord<MatMul>};
+  const std::array moves{&ext::kRecord<PickRange>, &ext::kRecord<Pick>, &ext::kRecord<Concatenate>,
+                         &ext::kRecord<Sum>};
+  if (std::find(products.begin(), products.end(), step.record) != products.end()) {
     return {.results = 0};
   }
-  if (std::find(kMoves.begin(), kMoves.end(), step.record) != kMoves.end()) {
+  if (std::find(moves.begin(), moves.end(), step.record) != moves.end()) {
     return {0, 0};
   }
   if (step.record->rule == nullptr || step.record->gradient == nullptr || step.absent != 0) {
