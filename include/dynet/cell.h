@@ -19,8 +19,8 @@
 // *Once per signature.* The function runs once for each combination of shapes, kinds (parameter or
 // not) and devices of its arguments, batch or one example, and once more in an Evaluating scope. So
 // its loops and choices may depend on these, and on no value: asking an argument for its value is a
-// UsageError. Numbers of the program that the function reads (`0.5 * x`) count as they were when it
-// ran.
+// UsageError. The numbers (`0.5 * x`) and the parameters that the function reads are the ones that
+// it read when it ran; the values of parameters are read at each computation.
 //
 // *Inputs.* `{0}` above says that argument 0 is an input and the others are state. Whatever
 // depends on inputs and parameters alone becomes a node of its own, which the scheduler runs for

@@ -1,7 +1,7 @@
 """Cells: a function of expressions whose calls are one node each.
 
-`Cell` sorts the arguments of a call into expressions and other values. Calls with equal other values
-in equal places share a `_dynet._CellPrograms`, which knows the programs for each kind of
+`Cell` sorts the arguments of a call into expressions and other values. Calls with equal other
+values in equal places share a `_dynet._CellPrograms`, which knows the programs for each kind of
 expressions.
 """
 
@@ -90,7 +90,9 @@ class _Programs:
                     return found
         return self._sort_and_call(function, args, named)
 
-    def _sort_and_call(self, function: Callable[..., Any], args: tuple[Any, ...], named: Any) -> Any:
+    def _sort_and_call(
+        self, function: Callable[..., Any], args: tuple[Any, ...], named: Any
+    ) -> Any:
         sort = _Sorted(self._name)
         inputs: list[int] = []
         keys = []
@@ -140,6 +142,7 @@ class Cell:
         self._inputs, self._recorded = frozenset(inputs), recorded
         self._own = self._new(0)
         self._methods: dict[int, _Programs] = {}  #: by the number of the object
+        self._for_ever: list[Any] = []  #: objects whose end nobody is told of
         unknown = sorted(self._inputs - _Names(function, 0).all)
         if unknown:
             raise _dynet.ValueError(
@@ -164,8 +167,13 @@ class Cell:
         """Programs of a method belong to the object, and end with it."""
         programs = self._methods.get(id(instance))
         if programs is None:
-            programs = self._methods[id(instance)] = self._new(1)
-            weakref.finalize(instance, self._methods.pop, id(instance), None)
+            programs = self._new(1)
+            try:
+                end = weakref.finalize(instance, self._methods.pop, id(instance), None)
+                end.atexit = False
+            except TypeError:
+                self._for_ever.append(instance)  # so that no other object gets its number
+            self._methods[id(instance)] = programs
         return programs
 
 
@@ -221,9 +229,9 @@ def cell(
     hash. The function runs once for each structure of arguments, for each combination of shapes
     (batched or not) and devices of the expressions, for each value of the others, and once more
     within `evaluating()`. So loops and choices may depend on these, and on no value of an
-    expression. Parameters, and numbers as in ``0.5 * x``, count as they are: parameters at each
-    call, numbers when the function ran. The function returns an expression, or a tuple or list of
-    up to four.
+    expression. The values of parameters count as they are at each computation; which parameters the
+    function reads, and its numbers as in ``0.5 * x``, count as they were when the function ran. The
+    function returns an expression, or a tuple or list of up to four.
 
     `inputs` names the parameters of the function that do not depend on the state of a recurrence.
     Whatever depends on them and on model parameters alone becomes a node of its own, which runs for

@@ -270,3 +270,20 @@ def test_expressions_of_the_recording_are_stale():
     leaks(dy.inputVector([1.0]))
     with pytest.raises(dy.StaleExpression):
         kept[0].npvalue()
+
+
+def test_methods_of_objects_without_weak_references():
+    class Slotted:
+        __slots__ = ("factor",)
+
+        def __init__(self, factor):
+            self.factor = factor
+
+        @dy.cell
+        def times(self, x):
+            return self.factor * x
+
+    x = dy.inputVector([1.0, 2.0])
+    found = [Slotted(factor).times(x).npvalue()[1] for factor in (2.0, 3.0, 4.0)]
+    assert found == [4.0, 6.0, 8.0]
+    assert repr(Slotted.times) == "<cell times>"

@@ -13,11 +13,6 @@
 namespace dynet::ops {
 namespace {
 
-/// Whether a gradient of an argument may be left in a sink: weights, and the factors of weights.
-bool is_product(const ext::Record& record) {
-  return record.has_shared && record.rule == nullptr && record.row_rule == nullptr;
-}
-
 const Program& at(const void* op) { return *static_cast<const ProgramOperation*>(op)->program; }
 void run_forward(const void* op, ext::Call& call) { ProgramRun(at(op), call).forward(); }
 void run_backward(const void* op, ext::Call& call) { ProgramRun(at(op), call).backward(); }
@@ -60,10 +55,6 @@ Program::Program(ProgramContent content, ext::detail::AddGradient gradient)
   make_record(gradient);
 }
 
-bool Program::reads_results(const ProgramStep& step) {
-  return step.record != &ext::kRecord<AffineTransform> && step.record != &ext::kRecord<MatMul>;
-}
-
 /// Who makes each value, and who reads it.
 void Program::plan_values() {
   places_.resize(content_.dims.size());
@@ -87,6 +78,7 @@ void Program::plan_values() {
     }
     operands_ += step.args.size() + step.record->outputs + step.saved.size() + 2;
     longest_ = std::max(longest_, step.args.size());
+    reads_.push_back(reads_of(step));
   }
   for (std::size_t k = 0; k < content_.results.size(); ++k) {
     Place& place = places_[content_.results[k]];
@@ -104,21 +96,6 @@ void Program::plan_values() {
   }
 }
 
-/// Products are kept, and other values computed again. If there are too many products, the last
-/// ones are computed again as well.
-void Program::plan_kept() {
-  for (const ProgramStep& step : content_.steps) {
-    for (std::uint32_t k = 0; is_product(*step.record) && k < step.record->outputs; ++k) {
-      Place& place = places_[step.first + k];
-      if (place.result == kNowhere && !place.depends_on_weights &&
-          saved_.size() + 1 < ext::kMaxSaved) {
-        place.kept = static_cast<std::uint8_t>(saved_.size());
-        saved_.push_back(content_.dims[step.first + k]);
-      }
-    }
-  }
-}
-
 /// Room for the two factors of a weight's gradient, unless they lie in memory that stays anyway.
 void Program::plan_way_back() {
   std::int64_t size = 0;
@@ -129,7 +106,7 @@ void Program::plan_way_back() {
     }
   };
   for (const ProgramStep& step : content_.steps) {
-    if (!is_product(*step.record)) {
+    if (!step.is_product()) {
       continue;
     }
     for (std::uint32_t k = 0; k < step.record->outputs; ++k) {

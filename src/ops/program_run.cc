@@ -312,18 +312,20 @@ void ProgramRun::find_reached() {
 void ProgramRun::find_needed() {
   for (std::size_t s = program_.content_.steps.size(); s-- > 0;) {
     const ProgramStep& of = step(s);
+    const StepReads& reads = program_.reads_[s];
     bool is_read = is_active_[s] && !of.saved.empty();
     for (std::size_t k = 0; k < outputs(s); ++k) {
       const auto v = of.first + static_cast<ValueId>(k);
-      values_[v].is_needed = values_[v].is_needed || (is_active_[s] && Program::reads_results(of));
+      values_[v].is_needed = values_[v].is_needed || (is_active_[s] && reads.reads_result(k));
       is_read = is_read || (values_[v].is_needed && !is_stored(v));
     }
     is_again_[s] = is_read && !of.record->aliases;
-    const bool reads_arguments =
-        is_again_[s] || (is_active_[s] && !of.record->aliases) || (is_read && of.record->aliases);
-    for (const ValueId a : of.args) {
-      if (reads_arguments && a != kNoValue) {
-        values_[a].is_needed = true;
+    const bool reads_all = is_again_[s] || (is_read && of.record->aliases);
+    for (std::size_t i = 0; i < of.args.size(); ++i) {
+      const bool is_argument_read =
+          reads_all || (is_active_[s] && !of.record->aliases && reads.reads_argument(i));
+      if (is_argument_read && of.args[i] != kNoValue) {
+        values_[of.args[i]].is_needed = true;
       }
     }
   }

@@ -13,10 +13,11 @@
 // operands of the program's call, or of scratch memory. Memory that backward needs is of three
 // kinds:
 //
-//   kept       results of products: saved outputs, written by forward
+//   kept       values that backward reads, or else results of products: saved outputs, written by
+//              forward
 //   way back   one saved output, which only backward writes: gradients of products and factors of
 //              products, in which a weight's gradient may be left for the end of the pass
-//   scratch    all else; backward runs the steps between products once more
+//   scratch    all else; backward runs the steps of missing values once more
 //
 // Programs of equal content are one program, so that nodes of two cells with the same formula run
 // together. Programs live until the process ends: their records are keys of nodes.
@@ -51,7 +52,27 @@ struct ProgramStep {
   std::vector<float> values;
   std::vector<double> doubles;  ///< `values` for devices with such numbers
   std::vector<Dim> saved;       ///< shapes of its saved outputs, for one example
+
+  /// Whether a gradient of an argument may be left in a sink: weights, and factors of weights.
+  [[nodiscard]] bool is_product() const {
+    return record->has_shared && record->rule == nullptr && record->row_rule == nullptr;
+  }
 };
+
+/// The values that backward of a step may read: bit i of `args` for its argument i (all from 64
+/// on), bit k of `results` for its result k.
+struct StepReads {
+  std::uint64_t args = ~std::uint64_t{0};
+  std::uint32_t results = ~std::uint32_t{0};
+
+  [[nodiscard]] bool reads_argument(std::size_t i) const {
+    return i >= 64 || ((args >> i) & 1) != 0;
+  }
+  [[nodiscard]] bool reads_result(std::size_t k) const { return ((results >> k) & 1) != 0; }
+};
+/// By the formula of a rule, and by a list of other operations; of all others everything. Formulas
+/// are lists: this is for the time when a program is made.
+[[nodiscard]] StepReads reads_of(const ProgramStep& step);
 
 /// The content of a program.
 struct ProgramContent {
@@ -95,9 +116,14 @@ class Program {
   friend class ProgramRun;
   static constexpr std::uint8_t kNowhere = 255;
 
-  /// Whether backward of a step may read the step's results.
-  static bool reads_results(const ProgramStep& step);
   void plan_values();
+  [[nodiscard]] bool is_internal(ValueId v) const;
+  void keep(ValueId v);
+  [[nodiscard]] bool is_full() const;
+  [[nodiscard]] std::vector<ValueId> read_values(bool by_products_alone) const;
+  [[nodiscard]] std::vector<bool> run_again() const;
+  bool keep_read_values();
+  void keep_products();
   void plan_kept();
   void plan_way_back();
   void make_record(ext::detail::AddGradient gradient);
@@ -114,9 +140,10 @@ class Program {
   };
 
   ProgramContent content_;
-  std::vector<Place> places_;   ///< by value
-  std::vector<ValueId> shown_;  ///< by value: the argument of which it is an alias; else itself
-  std::vector<Dim> saved_;      ///< the kept values, then the way back
+  std::vector<Place> places_;     ///< by value
+  std::vector<StepReads> reads_;  ///< by step
+  std::vector<ValueId> shown_;    ///< by value: the argument of which it is an alias; else itself
+  std::vector<Dim> saved_;        ///< the kept values, then the way back
   bool has_way_back_ = false;
   std::size_t operands_ = 0;  ///< of all steps: arguments, results and saved outputs
   std::size_t longest_ = 0;   ///< arguments of a step, at most
