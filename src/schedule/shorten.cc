@@ -58,7 +58,7 @@ void Shortener::shorten(const graph::Graph& graph, const Plan& plan, Plan& to) {
     to = plan;
     return;
   }
-  cut(graph, plan, all / kShare);
+  cut(graph, plan, std::max(all / kShare, kPiece));
   pieces_.connect(graph, plan);
   count_steps();
   order_late();
@@ -111,9 +111,7 @@ void Shortener::cut(const graph::Graph& graph, const Plan& plan, std::int64_t mo
       }
     }
     const bool is_leaf = graph[plan.members[group.first]].arity == 0;
-    const std::int64_t of_piece = most / (is_leaf                      ? kLeafShare
-                                          : group.part == Part::kFirst ? kFirstShare
-                                                                       : 1);
+    const std::int64_t of_piece = is_leaf ? most / kLeafShare : most;
     const std::int64_t pieces = std::max<std::int64_t>(1, (touched + of_piece - 1) / of_piece);
     std::int64_t piece = -1;
     for (std::uint32_t i = 0; i < group.members; ++i) {

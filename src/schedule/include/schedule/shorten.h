@@ -8,9 +8,10 @@
 // nobody waits for runs just before its first user, and a piece that is smaller than what it is the
 // last to need runs at once.
 //
-// A piece must stay so large that its call costs little beside its numbers: a plan of few results
-// is left as it is, and all others have large pieces. Example: a step of 32 LSTMs that answers
-// requests has the groups of training.
+// A piece is so large that its call costs little beside its numbers, and not larger than a
+// processor's cache if it need not be: the next piece then finds its numbers there. A plan of few
+// results is left as it is. Example: a step of 32 LSTMs that answers requests has the groups of
+// training.
 
 #include <cstdint>
 #include <vector>
@@ -27,14 +28,14 @@ class Shortener {
  public:
   /// Fills `to` with the nodes of `plan`: the same parts of them, each after what it needs. A plan
   /// whose results have `kWhole` elements at most stays as it is. In others a group that touches
-  /// more than one in `kShare` of all results' elements is cut. Groups that run long before their
-  /// users have smaller pieces: leaves, which read nothing together, and first terms. Linear in the
-  /// plan, but for sorting the arguments of a piece.
+  /// more than one in `kShare` of all results' elements is cut, but nothing smaller than `kPiece`
+  /// elements; one of leaves, which read nothing together, into smaller pieces. Linear in the plan,
+  /// but for sorting the arguments of a piece.
   void shorten(const graph::Graph& graph, const Plan& plan, Plan& to);
 
   static constexpr std::int64_t kWhole = std::int64_t{1} << 20;  ///< 4 MiB of floats
-  static constexpr std::int64_t kShare = 16;
-  static constexpr std::int64_t kFirstShare = 3;
+  static constexpr std::int64_t kShare = 64;
+  static constexpr std::int64_t kPiece = std::int64_t{1} << 16;
   static constexpr std::int64_t kLeafShare = 8;
 
  private:
