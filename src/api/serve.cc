@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
 #include <deque>
@@ -154,9 +155,11 @@ class Server {
     std::unique_lock lock(parts_.mutex);
     if (running() == 0 && parts_.queue.empty()) {
       is_idle_ = true;
-      parts_.wakes.wait(lock, [this] {
-        return !parts_.queue.empty() || !parts_.is_open || parts_.model_number != newest_model_;
-      });
+      // An hour, not for ever: a wait without an end needs the C++ library of GCC 12, and wheels
+      // run beside the one of GCC 11.
+      while (parts_.queue.empty() && parts_.is_open && parts_.model_number == newest_model_) {
+        parts_.wakes.wait_for(lock, std::chrono::hours(1));
+      }
     }
     while (is_idle_ && parts_.options.max_wait.count() > 0 && parts_.is_open &&
            !parts_.queue.empty() && parts_.queue.size() < parts_.options.max_running &&
