@@ -139,7 +139,8 @@ class Steps {
   /// `states`: the vectors of a state. 0: the cell joins two subtrees.
   template <class Function>
   Steps(const char* name, const Function& function, unsigned states, bool is_recorded)
-      : words_(parameters_.add_lookup_parameters(kWords, {kSize})),
+      : parameters_(),  // clang-tidy wants it said in a template
+        words_(parameters_.add_lookup_parameters(kWords, {kSize})),
         cell_(name, function(parameters_),
               states == 0 ? std::vector<unsigned>{} : std::vector<unsigned>{0}, is_recorded),
         states_(states) {}
