@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -130,6 +131,8 @@ struct PlainLstm {
   Parameter b, w, u;
 };
 
+using MakeFunction = std::function<Cell::Function(ParameterCollection&)>;
+
 /// Sentences, or trees of them, with the steps of a cell, and a loss for each.
 class Steps {
  public:
@@ -137,8 +140,7 @@ class Steps {
   static constexpr unsigned kSteps = kSentences * (kWords - 1);
 
   /// `states`: the vectors of a state. 0: the cell joins two subtrees.
-  template <class Function>
-  Steps(const char* name, const Function& function, unsigned states, bool is_recorded)
+  Steps(const char* name, const MakeFunction& function, unsigned states, bool is_recorded)
       : words_(parameters_.add_lookup_parameters(kWords, {kSize})),
         cell_(name, function(parameters_),
               states == 0 ? std::vector<unsigned>{} : std::vector<unsigned>{0}, is_recorded),
@@ -297,8 +299,7 @@ void count_schedule(const Network& program) {
 
 /// Instructions for each step of a cell: as nodes, as a Cell, and with a builder; merged, and one
 /// by one.
-template <class Function>
-void count_cell(const std::string& name, const Function& function, unsigned states) {
+void count_cell(const std::string& name, const MakeFunction& function, unsigned states) {
   for (const bool is_recorded : {false, true}) {
     const std::string row = name + (is_recorded ? "-cell" : "-nodes");
     Steps steps(name.c_str(), function, states, is_recorded);
@@ -309,11 +310,15 @@ void count_cell(const std::string& name, const Function& function, unsigned stat
 }
 
 void count_cells() {
-  count_cell("mgu", [](auto& m) { return own_cells::MinimalGatedUnit(m, kSize, kSize); }, 1);
   count_cell(
-      "projected", [](auto& m) { return own_cells::ProjectedLstm(m, kSize, kSize, kSize); }, 2);
-  count_cell("tree-gru", [](auto& m) { return own_cells::BinaryTreeGru(m, kSize); }, 0);
-  count_cell("lstm", [](auto& m) { return PlainLstm(m); }, 2);
+      "mgu", [](ParameterCollection& m) { return own_cells::MinimalGatedUnit(m, kSize, kSize); },
+      1);
+  count_cell(
+      "projected",
+      [](ParameterCollection& m) { return own_cells::ProjectedLstm(m, kSize, kSize, kSize); }, 2);
+  count_cell(
+      "tree-gru", [](ParameterCollection& m) { return own_cells::BinaryTreeGru(m, kSize); }, 0);
+  count_cell("lstm", [](ParameterCollection& m) { return PlainLstm(m); }, 2);
   BuilderSteps steps;
   const Network network{"lstm-builder", [&](ComputationGraph& cg) { return steps.add(cg); }};
   count_stages("", network, true, Steps::kSteps);

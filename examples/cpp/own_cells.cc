@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -22,14 +23,15 @@ namespace {
 constexpr unsigned kSize = 16;
 constexpr unsigned kSymbols = 4;
 
+using MakeFunction = std::function<Cell::Function(ParameterCollection&)>;
+
 /// Symbols and a cell over them; the class is the first symbol.
 class Learner {
  public:
   ParameterCollection m;
 
   /// `states`: the vectors of the cell's state; 0 for a cell that joins two subtrees.
-  template <class Function>
-  Learner(const std::string& name, const Function& function, unsigned states, bool is_cell)
+  Learner(const std::string& name, const MakeFunction& function, unsigned states, bool is_cell)
       : symbols_(m.add_lookup_parameters(kSymbols, {kSize})),
         weights_(m.add_parameters({kSymbols, kSize})),
         cell_(name, function(m), states == 0 ? Numbers{} : Numbers{0}, is_cell),
@@ -104,28 +106,35 @@ double accuracy(Learner& learner, unsigned seed) {
   return 100.0 * right / kTests;
 }
 
-template <class Function>
-void compare(const std::string& name, const Function& function, unsigned states,
+struct Result {
+  double seconds, right;
+};
+
+void compare(const std::string& name, const MakeFunction& function, unsigned states,
              const Options& options) {
-  double seconds[2];
-  double right[2];
-  for (const bool is_cell : {false, true}) {
+  const auto result = [&](bool is_cell) {
     Learner learner(name, function, states, is_cell);
-    seconds[is_cell ? 1 : 0] = train(learner, options);
-    right[is_cell ? 1 : 0] = accuracy(learner, options.seed);
-  }
+    const double seconds = train(learner, options);
+    return Result{seconds, accuracy(learner, options.seed)};
+  };
+  const Result cell = result(true);
+  const Result nodes = result(false);
   std::printf("%-18s accuracy %.1f %%; as nodes %.1f %%; %.2f s and %.2f s\n", name.c_str(),
-              right[1], right[0], seconds[1], seconds[0]);
+              cell.right, nodes.right, cell.seconds, nodes.seconds);
 }
 
 void learn_first_symbols(const Options& options) {
   compare(
-      "minimal gated unit", [](auto& m) { return own_cells::MinimalGatedUnit(m, kSize, kSize); }, 1,
+      "minimal gated unit",
+      [](ParameterCollection& m) { return own_cells::MinimalGatedUnit(m, kSize, kSize); }, 1,
       options);
   compare(
-      "projected LSTM", [](auto& m) { return own_cells::ProjectedLstm(m, kSize, kSize, kSize); }, 2,
+      "projected LSTM",
+      [](ParameterCollection& m) { return own_cells::ProjectedLstm(m, kSize, kSize, kSize); }, 2,
       options);
-  compare("tree GRU", [](auto& m) { return own_cells::BinaryTreeGru(m, kSize); }, 0, options);
+  compare(
+      "tree GRU", [](ParameterCollection& m) { return own_cells::BinaryTreeGru(m, kSize); }, 0,
+      options);
 }
 
 }  // namespace
