@@ -150,7 +150,7 @@ struct Recurrence {
   }
   Numbers gradients() const {
     Numbers all;
-    for (Parameter p : parameters) {
+    for (const Parameter& p : parameters) {
       all.push_back(testing::numbers(p.get_storage().g));
     }
     all.push_back(testing::numbers(words.get_storage().all_grads));
@@ -373,7 +373,7 @@ TEST(UserCells, SharedArgumentsAndMembersWithoutGradient) {
     for (const Expression& e : losses) {
       all.push_back(testing::numbers(e.value()));
     }
-    for (Parameter p : {w, u}) {
+    for (const Parameter& p : {w, u}) {
       all.push_back(testing::numbers(p.get_storage().g));
     }
     all.push_back(testing::numbers(words.get_storage().all_grads));
