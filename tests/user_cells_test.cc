@@ -21,11 +21,9 @@
 #include "api/graph_state.h"
 #include "support/observe.h"
 #include "testing/device.h"
-#include "testing/errors.h"
 #include "testing/program.h"
 #include "testing/random.h"
 #include "testing/tolerance.h"
-#include "testing/worst.h"
 
 namespace dynet {
 namespace {
@@ -152,7 +150,7 @@ struct Recurrence {
   }
   Numbers gradients() const {
     Numbers all;
-    for (Parameter p : parameters) {
+    for (const Parameter& p : parameters) {
       all.push_back(testing::numbers(p.get_storage().g));
     }
     all.push_back(testing::numbers(words.get_storage().all_grads));
@@ -184,21 +182,22 @@ Numbers run(const Recurrence& of, bool batching, std::uint64_t seed,
   return all;
 }
 
-void expect_equal(const Numbers& found, const Numbers& wanted, const std::string& what) {
+void expect_equal(const Numbers& found, const Numbers& wanted, const std::string& what,
+                  double bound = tolerance::kMergedInDouble) {
   ASSERT_EQ(found.size(), wanted.size()) << what;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     ASSERT_EQ(found[i].size(), wanted[i].size()) << what << ", list " << i;
     for (std::size_t k = 0; k < wanted[i].size(); ++k) {
       const double scale = std::max(1.0, std::abs(wanted[i][k]));
-      ASSERT_NEAR(found[i][k] / scale, wanted[i][k] / scale, tolerance::kMergedInDouble)
+      ASSERT_NEAR(found[i][k] / scale, wanted[i][k] / scale, bound)
           << what << ", list " << i << ", number " << k;
     }
   }
 }
 
-TEST(UserCells, RandomFunctionsHaveTheValuesAndGradientsOfTheirNodes) {
-  const testing::DefaultDevice in_double(testing::double_device());
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+/// Compares random functions with their nodes, on the default device.
+void compare_functions(std::uint64_t seeds, double bound) {
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     ParameterCollection model;
     const RandomFunction function(seed, model);
     const Recurrence of{model, function.parameters(), model.add_lookup_parameters(6, {kH}),
@@ -209,12 +208,22 @@ TEST(UserCells, RandomFunctionsHaveTheValuesAndGradientsOfTheirNodes) {
     const auto recorded = [&](ComputationGraph&, const Nodes& in) { return cell(in); };
     const Numbers wanted = run(of, false, seed, function);
     const std::string what = "seed " + std::to_string(seed);
-    expect_equal(run(of, true, seed, recorded), wanted, what + " merged");
-    expect_equal(run(of, false, seed, recorded), wanted, what + " one by one");
+    expect_equal(run(of, true, seed, recorded), wanted, what + " merged", bound);
+    expect_equal(run(of, false, seed, recorded), wanted, what + " one by one", bound);
     if (::testing::Test::HasFatalFailure()) {
       return;
     }
   }
+}
+
+TEST(UserCells, RandomFunctionsHaveTheValuesAndGradientsOfTheirNodes) {
+  const testing::DefaultDevice in_double(testing::double_device());
+  compare_functions(400, tolerance::kMergedInDouble);
+}
+
+/// A GPU has no double.
+TEST(UserCells, RandomFunctionsOnTheDeviceOfThisRun) {
+  compare_functions(30, tolerance::kFloatAgainstDouble);
 }
 
 /// Parameters of an LSTM with a matrix for each gate, and its step on x, h and c.
@@ -364,7 +373,7 @@ TEST(UserCells, SharedArgumentsAndMembersWithoutGradient) {
     for (const Expression& e : losses) {
       all.push_back(testing::numbers(e.value()));
     }
-    for (Parameter p : {w, u}) {
+    for (const Parameter& p : {w, u}) {
       all.push_back(testing::numbers(p.get_storage().g));
     }
     all.push_back(testing::numbers(words.get_storage().all_grads));
@@ -536,8 +545,6 @@ TEST_F(UserCell, RefusesWhatAProgramCannotHold) {
       "called without a cell");
   begins(refused([](G, const Nodes& in) { return Nodes{sum_batches(in[0])}; }),
          "cell(bad): sum_batches mixes the examples of a batch; want it outside of the cell\n");
-  begins(refused([&](G, const Nodes& in) { return Nodes{in[0] + outside}; }),
-         "add: arguments belong to different computation graphs\n  built at ");
   EXPECT_NE(refused([&](G, const Nodes& in) { return Nodes{in[0] + outside}; })
                 .find("\n  in cell bad, whose function may use its arguments and parameters; want "
                       "other expressions passed as arguments"),
@@ -547,8 +554,6 @@ TEST_F(UserCell, RefusesWhatAProgramCannotHold) {
          "call\n");
   begins(refused([](G, const Nodes& in) { return Nodes(5, in[0]); }),
          "cell(bad): its function has 5 results; want 1 to 4 expressions");
-  begins(refused([](G, const Nodes&) { return Nodes(); }),
-         "cell(bad): its function has 0 results; want 1 to 4 expressions");
   begins(refused([](G g, const Nodes&) { return Nodes{zeros(g, {kH})}; }),
          "cell(bad): its results depend on no argument");
   static const unsigned index = 1;
