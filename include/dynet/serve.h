@@ -74,8 +74,10 @@ struct ServeOptions {
   std::chrono::nanoseconds max_wait{0};
   /// The time of a request from submit() to its end, in the queue and at work. 0: no bound.
   std::chrono::nanoseconds timeout{0};
-  /// Nodes of a graph, from which on the graph takes no new requests.
-  std::size_t max_nodes = 200'000;
+  /// Nodes of a graph, from which on the graph takes no new requests. Best are a few times the
+  /// nodes of the requests that run: with more, the values that ended requests leave behind fill
+  /// the processor's caches; with fewer, not all requests can run in one graph.
+  std::size_t max_nodes = 32'000;
   /// Nodes that one request may make; counted when the request asks and at its end.
   std::size_t max_request_nodes = 1'000'000;
 };

@@ -30,7 +30,7 @@ def serve(
     max_queue: Whole = 1024,
     max_wait: float = 0.0,
     timeout: float | None = None,
-    max_nodes: Whole = 200_000,
+    max_nodes: Whole = 32_000,
     max_request_nodes: Whole = 1_000_000,
 ) -> Server:
     """A server with a thread of its own, which computes requests together.
