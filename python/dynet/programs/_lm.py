@@ -119,7 +119,8 @@ class LanguageModel(Model):
 
     def answer(self, forms: list[str]) -> Generator[Any, Any, float]:
         """The loss of the line."""
-        return (yield self.line_loss(self.example(forms)))
+        loss: float = yield self.line_loss(self.example(forms))
+        return loss
 
     def write(self, file: str) -> Iterator[str]:
         """For each line the logarithm of its probability, its perplexity and its words."""
