@@ -54,11 +54,11 @@ bool is_shared(const Segment& segment, std::uint32_t arg) {
 
 void Shortener::shorten(const graph::Graph& graph, const Plan& plan, Plan& to) {
   const std::int64_t all = count_elements(graph, plan);
-  if (all <= kWhole) {
+  if (all <= limits_.whole) {
     to = plan;
     return;
   }
-  cut(graph, plan, std::max(all / kShare, kPiece));
+  cut(graph, plan, std::max(all / kShare, limits_.piece));
   pieces_.connect(graph, plan);
   count_steps();
   order_late();
