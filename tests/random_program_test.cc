@@ -58,7 +58,9 @@ class RandomProgram {
     batch_ = random.chance(0.3) ? 2 + random.below(2) : 1;
     is_quiet_ = random.chance(0.5);
     if (random.chance(0.25)) {  // as large graphs meet them
-      limits_ = {.planned_nodes = 20 + random.below(200), .kept_calls = random.below(40)};
+      limits_ = {.planned_nodes = 20 + random.below(200),
+                 .kept_calls = random.below(40),
+                 .pieces = {.whole = 0, .piece = 16}};
     }
     const unsigned count = 1 + random.below(3);
     for (unsigned i = 0; i < count; ++i) {  // each kind as often as others

@@ -54,11 +54,11 @@ bool is_shared(const Segment& segment, std::uint32_t arg) {
 
 void Shortener::shorten(const graph::Graph& graph, const Plan& plan, Plan& to) {
   const std::int64_t all = count_elements(graph, plan);
-  if (all <= kWhole) {
+  if (all <= limits_.whole) {
     to = plan;
     return;
   }
-  cut(graph, plan, std::max(all / kShare, kPiece));
+  cut(graph, plan, std::max(all / kShare, limits_.piece));
   pieces_.connect(graph, plan);
   count_steps();
   order_late();
@@ -111,7 +111,7 @@ void Shortener::cut(const graph::Graph& graph, const Plan& plan, std::int64_t mo
       }
     }
     const bool is_leaf = graph[plan.members[group.first]].arity == 0;
-    const std::int64_t of_piece = is_leaf ? most / kLeafShare : most;
+    const std::int64_t of_piece = std::max<std::int64_t>(1, is_leaf ? most / kLeafShare : most);
     const std::int64_t pieces = std::max<std::int64_t>(1, (touched + of_piece - 1) / of_piece);
     std::int64_t piece = -1;
     for (std::uint32_t i = 0; i < group.members; ++i) {

@@ -96,9 +96,11 @@ class Executor {
   struct Limits {
     std::size_t planned_nodes = Planning::kNodesAtOnce;
     std::uint32_t kept_calls = Forward::kKeptCalls;
+    schedule::Shortener::Limits pieces{};
   };
   void set_limits(const Limits& limits) {
     planning_.set_nodes_at_once(limits.planned_nodes);
+    planning_.set_pieces(limits.pieces);
     forward_.set_kept_calls(limits.kept_calls);
   }
 

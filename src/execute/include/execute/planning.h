@@ -24,6 +24,7 @@ class Planning {
 
   [[nodiscard]] schedule::Scheduler& scheduler() { return scheduler_; }
   void set_nodes_at_once(std::size_t count) { nodes_at_once_ = count; }
+  void set_pieces(const schedule::Shortener::Limits& limits) { shortener_.set_limits(limits); }
 
   /// Calls `f` with pieces of `all`, in their order. Nodes stand in the order they were made in, so
   /// a piece depends on no later one.

@@ -26,16 +26,21 @@ namespace dynet::schedule {
 /// Owns its buffers. Thread rule: one thread at a time.
 class Shortener {
  public:
+  /// From which size on something is cut, in elements. Others than these are for tests.
+  struct Limits {
+    std::int64_t whole = std::int64_t{1} << 20;  ///< of a plan; 4 MiB of floats
+    std::int64_t piece = std::int64_t{1} << 16;
+  };
+  void set_limits(const Limits& limits) { limits_ = limits; }
+
   /// Fills `to` with the nodes of `plan`: the same parts of them, each after what it needs. A plan
-  /// whose results have `kWhole` elements at most stays as it is. In others a group that touches
-  /// more than one in `kShare` of all results' elements is cut, but nothing smaller than `kPiece`
-  /// elements; one of leaves, which read nothing together, into smaller pieces. Linear in the plan,
-  /// but for sorting the arguments of a piece.
+  /// whose results have `Limits::whole` elements at most stays as it is. In others a group that
+  /// touches more than one in `kShare` of all results' elements is cut, but nothing smaller than
+  /// `Limits::piece` elements; one of leaves, which read nothing together, into smaller pieces.
+  /// Linear in the plan, but for sorting the arguments of a piece.
   void shorten(const graph::Graph& graph, const Plan& plan, Plan& to);
 
-  static constexpr std::int64_t kWhole = std::int64_t{1} << 20;  ///< 4 MiB of floats
   static constexpr std::int64_t kShare = 64;
-  static constexpr std::int64_t kPiece = std::int64_t{1} << 16;
   static constexpr std::int64_t kLeafShare = 8;
 
  private:
@@ -59,6 +64,7 @@ class Shortener {
   [[nodiscard]] bool list_reducing(std::uint32_t piece);
   [[nodiscard]] std::uint32_t only_user(std::uint32_t piece) const;
 
+  Limits limits_;
   Pieces pieces_;
   std::vector<State> state_;                ///< by piece
   std::vector<std::int64_t> before_;        ///< elements touched by earlier members of a group
