@@ -6,6 +6,7 @@
 // starts after ending the first one, have objects of their own: they are refused.
 
 #include <atomic>
+#include <stdexcept>
 
 #include "bind_distributed.h"
 #include "binding.h"
@@ -42,22 +43,18 @@ PyObject* refuse_import(const char* text) {
   return nullptr;
 }
 
-/// Whether the code runs in the main interpreter; else there is an ImportError. From Python 3.13 on
-/// a subinterpreter's import calls PyInit__dynet in the main interpreter, and the slots in its own.
-bool is_main_interpreter() {
-  if (PyInterpreterState_Get() == PyInterpreterState_Main()) {
-    return true;
-  }
-  refuse_import(
-      "dynet works in the main interpreter alone, and this is a subinterpreter; want threads of "
-      "the main interpreter, or processes");
-  return false;
-}
+constexpr char kSubinterpreter[] =
+    "dynet works in the main interpreter alone, and this is a subinterpreter; want threads of the "
+    "main interpreter, or processes";
+
+/// Whether the code runs in the main interpreter. From Python 3.13 on a subinterpreter's import
+/// calls PyInit__dynet in the main interpreter, and the slots in its own.
+bool is_main_interpreter() { return PyInterpreterState_Get() == PyInterpreterState_Main(); }
 
 /// A module object with the contents of the one there is.
 PyObject* make_again(PyObject* spec, PyModuleDef* /*definition*/) {
   if (!is_main_interpreter()) {
-    return nullptr;
+    return refuse_import(kSubinterpreter);
   }
   PyObject* name = PyObject_GetAttrString(spec, "name");
   PyObject* made = name == nullptr ? nullptr : PyModule_NewObject(name);
@@ -89,7 +86,8 @@ NB_MODULE(_dynet_once, m) {
   namespace py = dynet::python;
   if (!is_main_interpreter()) {
     was_loaded = false;  // the main interpreter may still import it
-    throw nb::python_error();
+    // nanobind makes an ImportError of the text. A Python error would become the cause of another.
+    throw std::runtime_error(kSubinterpreter);
   }
   py::make_module_lock();
   // A library must not write to the streams of its program, not even at exit.
@@ -143,7 +141,7 @@ NB_MODULE(_dynet_once, m) {
 /// Python's call for `_dynet` when it is not in sys.modules.
 extern "C" NB_EXPORT PyObject* PyInit__dynet() {
   if (!is_main_interpreter()) {
-    return nullptr;
+    return refuse_import(kSubinterpreter);
   }
   if (kept_module() != nullptr) {
     return PyModuleDef_Init(&another);

@@ -537,7 +537,8 @@ def test_a_child_process_has_no_server():
     result = run(
         PROGRAM
         + """
-import os
+import os, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads, from Python 3.12 on
 child = os.fork()
 if child == 0:
     try:
