@@ -399,6 +399,11 @@ TEST_F(DeviceLoops, SumsOfProducts) {
 /// Blocks of an operand that lie in memory of another: results that meet.
 TEST_F(DeviceLoops, ResultsThatShareMemory) {
   const Numbers x(Dim({6}), {4}, 1), memory(Dim({6}), {3}, 2), w(Dim({6, 6}), {1}, 3);
+  const Numbers long_x(Dim({40, 6}), {4}, 4);
+  Move sums;  // of 40 numbers each
+  sums.box = Dim({40, 6});
+  sums.from_stride[0] = sums.to_stride[1] = 1;
+  sums.from_stride[1] = 40;
   float* const at = memory.floats() + 1;
   for (const bool is_fresh : {false, true}) {
     const ext::Block twice[] = {{at, 1, is_fresh}, {at + 6, 2, true}, {at, 1, false}};
@@ -408,6 +413,10 @@ TEST_F(DeviceLoops, ResultsThatShareMemory) {
           "moves that meet", memory,
           [&] { cpu_kernels().move(ext::whole_move(6), x.operand(), meets, write); },
           [&] { start_move(ext::whole_move(6), x.operand(), meets, write, nullptr); });
+      compare(
+          "sums that meet", memory,
+          [&] { cpu_kernels().move(sums, long_x.operand(), meets, write); },
+          [&] { start_move(sums, long_x.operand(), meets, write, nullptr); });
     }
     compare(
         "products that meet", memory,

@@ -23,6 +23,7 @@ namespace {
 
 constexpr int kMoveThreads = 128;
 constexpr std::int64_t kWalkThreads = 32;
+constexpr std::int64_t kWarpLanes = 32;
 constexpr std::int64_t kFewWalks = 4096;  // more walks are as many threads as a device runs
 
 /// An axis of the box. `index` is its stride in the list of indices of an example.
@@ -67,7 +68,7 @@ struct MoveCall {
   bool has_index, takes_largest;
   bool steps;               ///< each example has a result
   bool examples_are_terms;  ///< a thread takes all examples, in order
-  std::int64_t team;        ///< of a walk: threads that share its places
+  std::int64_t team;        ///< threads that share the terms of a place, or the places of a walk
   float* rest;              ///< of a walk with many terms: the rounding errors of y's sums
   DeviceWords words;
 };
@@ -139,6 +140,14 @@ struct Terms {
     sum.add(v);
     ++count;
   }
+  /// Adds the terms of all lanes of a warp, each of which has some; the first lane has the result.
+  __device__ void add_lanes() {
+    sum.add_lanes();
+    for (int lanes = 16; lanes > 0; lanes /= 2) {
+      largest = larger_on_device(largest, __shfl_xor_sync(0xffffffffU, largest, lanes));
+    }
+    count = kWarpLanes;
+  }
   __device__ void write(const MoveCall& p, const MoveExample& e, const Place& at) const {
     const float all = count == 1 ? largest : sum.get();
     float& y = e.result_at(at);
@@ -149,6 +158,40 @@ struct Terms {
     }
   }
 };
+
+/// Terms `member`, `member` + p.team and so on of a place, whose result is of all examples from
+/// `begin` to `end`.
+__device__ Terms terms_of(const MoveCall& p, const Place& first, std::int64_t begin,
+                          std::int64_t end, std::int64_t member) {
+  Terms terms;
+  const std::int64_t count = (end - begin) * p.summed.elements;
+  for (std::int64_t n = member; n < count; n += p.team) {
+    const MoveExample example(p, begin + n / p.summed.elements);
+    Place at = first;
+    add_place(p.summed, n % p.summed.elements, at);
+    terms.add(example.value_at(example.shifted(at)));
+  }
+  return terms;
+}
+
+/// The lanes of a warp have a place.
+__global__ void run_places_of_warps(const __grid_constant__ MoveCall p) {
+  const std::int64_t places = p.kept.elements * (p.examples_are_terms ? 1 : p.examples);
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x / p.team;
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (std::int64_t t = thread / p.team; t < places; t += step) {
+    Place first;
+    add_place(p.kept, t % p.kept.elements, first);
+    const std::int64_t begin = p.examples_are_terms ? 0 : t / p.kept.elements;
+    const std::int64_t end = p.examples_are_terms ? p.examples : begin + 1;
+    Terms terms = terms_of(p, first, begin, end, thread % p.team);
+    terms.add_lanes();
+    if (thread % p.team == 0) {
+      const MoveExample example(p, begin);
+      terms.write(p, example, example.shifted(first));
+    }
+  }
+}
 
 /// A thread has a place.
 __global__ void run_places(const __grid_constant__ MoveCall p) {
@@ -362,9 +405,7 @@ class DeviceMove {
     }
     const WordsOnDevice words(table_.words(), stream_);
     p_.words = words.get();
-    walks_ ? start_walk(units)
-           : launch("move", run_places, blocks_for(units, kMoveThreads),
-                    threads_for(units, kMoveThreads), stream_, p_);
+    walks_ ? start_walk(units) : start_places(units);
   }
 
  private:
@@ -409,6 +450,19 @@ class DeviceMove {
       stride *= y_.dim.d[k];
     }
     return p_.y_size;
+  }
+  /// Few places with many terms, as the gradient of a bias, are for warps.
+  void start_places(std::int64_t units) {
+    const bool is_one_sum = !p_.steps || !p_.examples_are_terms;
+    const std::int64_t terms = p_.summed.elements * (p_.steps ? 1 : p_.examples);
+    if (is_one_sum && terms >= kWarpLanes && units < kFewWalks) {
+      p_.team = kWarpLanes;
+      launch("move", run_places_of_warps, blocks_for(units * p_.team, kMoveThreads),
+             threads_for(units * p_.team, kMoveThreads), stream_, p_);
+      return;
+    }
+    launch("move", run_places, blocks_for(units, kMoveThreads), threads_for(units, kMoveThreads),
+           stream_, p_);
   }
   void start_walk(std::int64_t walks) {
     const std::int64_t terms = p_.summed.elements * (p_.steps ? 1 : p_.examples);

@@ -36,6 +36,15 @@ __device__ inline void add_with_rest(float& sum, float& rest, float v) {
 class DeviceSum {
  public:
   __device__ void add(float v) { add_with_rest(sum_, rest_, v); }
+  /// Adds the sums of all lanes of the warp; the first lane has the result.
+  __device__ void add_lanes() {
+    for (int lanes = 16; lanes > 0; lanes /= 2) {
+      const float sum = __shfl_xor_sync(0xffffffffU, sum_, lanes);
+      const float rest = __shfl_xor_sync(0xffffffffU, rest_, lanes);
+      add(sum);
+      add(rest);
+    }
+  }
   [[nodiscard]] __device__ float get() const { return std::isfinite(sum_) ? sum_ + rest_ : sum_; }
 
  private:
