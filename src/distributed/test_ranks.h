@@ -123,6 +123,7 @@ struct RankModel {
 
   [[nodiscard]] Expression sentence(ComputationGraph& cg, unsigned n) const {
     std::vector<Expression> losses;
+    losses.reserve(1 + n % 5);
     for (unsigned i = 0; i <= n % 5; ++i) {
       Expression x = parameter(cg, hidden) * lookup(cg, words, (7 * n + 3 * i) % kWords);
       x = tanh(n % 3 == 0 ? x + parameter(cg, bias) : x);
@@ -182,6 +183,7 @@ constexpr unsigned kSentences = 97;
 /// The sentences of one rank in a step, of 12 in all: 12, 6, 4 or 3 of them.
 inline std::vector<unsigned> sentences(unsigned step, unsigned rank, unsigned size) {
   std::vector<unsigned> mine;
+  mine.reserve(12);
   for (unsigned i = 0; i < 12; ++i) {
     if (i * size / 12 == rank) {
       mine.push_back((step * 17 + i * 5) % kSentences);
