@@ -173,6 +173,7 @@ struct RankModel {
 /// Models for ranks, whose values differ until a trainer makes them alike.
 inline std::vector<std::unique_ptr<RankModel>> models(unsigned size, float decay = 0.0F) {
   std::vector<std::unique_ptr<RankModel>> all;
+  all.reserve(size);
   for (unsigned r = 0; r < size; ++r) {
     all.push_back(std::make_unique<RankModel>(decay));
   }
