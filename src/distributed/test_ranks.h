@@ -93,6 +93,7 @@ inline std::vector<std::string> run_ranks(
   const auto post = std::make_shared<Post>();
   std::vector<std::string> errors(size);
   std::vector<std::thread> threads;
+  threads.reserve(size);
   for (unsigned r = 0; r < size; ++r) {
     threads.emplace_back([&, r] {
       try {
