@@ -98,11 +98,11 @@ class KeptCode {
     }
     return number;
   }
-  /// Releases the older half of the code that nobody else keeps, except `current`.
-  void sweep(PyCodeObject* current) {
+  /// Releases the older half of the code that nobody else keeps, except `asked`.
+  void sweep(PyCodeObject* asked) {
     std::vector<std::pair<std::uintptr_t, PyCodeObject*>> ended;
     for (const auto& [code, number] : numbers_) {
-      if (code != current && Py_REFCNT(code) == 1) {
+      if (code != asked && Py_REFCNT(code) == 1) {
         ended.emplace_back(number, code);
       }
     }

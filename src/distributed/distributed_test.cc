@@ -24,7 +24,6 @@ namespace {
 
 using distributed::Exchange;
 using distributed::Gradient;
-using distributed::Options;
 using testing::models;
 using testing::RankModel;
 using testing::run_ranks;
@@ -304,7 +303,8 @@ TEST(Distributed, ARankWithOtherCallsIsAnErrorOnAll) {
   EXPECT_EQ(rates[0], rates[1]);
   const auto options = run_ranks(2, [&](unsigned r, const Pointer& exchange) {
     SimpleSGDTrainer sgd(all[r]->parameters);
-    DistributedTrainer trainer(sgd, exchange, {r == 0 ? Gradient::kMean : Gradient::kSum, 5 + r});
+    const DistributedTrainer trainer(sgd, exchange,
+                                     {r == 0 ? Gradient::kMean : Gradient::kSum, 5 + r});
   });
   EXPECT_EQ(options[0],
             "DistributedTrainer: rank 1 of 2 has check_every 6 and the gradient's sum, and rank 0 "
@@ -320,7 +320,7 @@ TEST(Distributed, RanksWithOtherModelsAreRefused) {
   }
   auto errors = run_ranks(2, [&](unsigned r, const Pointer& exchange) {
     SimpleSGDTrainer sgd(all[r]);
-    DistributedTrainer trainer(sgd, exchange);
+    const DistributedTrainer trainer(sgd, exchange);
   });
   EXPECT_NE(errors[0].find("rank 1 of 2 has another parameter at place 1 of its model, and rank 0 "
                            "another name, shape or type there: '/b' {3} on rank 0"),
@@ -329,7 +329,7 @@ TEST(Distributed, RanksWithOtherModelsAreRefused) {
   all[1].add_parameters({1});
   errors = run_ranks(2, [&](unsigned r, const Pointer& exchange) {
     SimpleSGDTrainer sgd(all[r]);
-    DistributedTrainer trainer(sgd, exchange);
+    const DistributedTrainer trainer(sgd, exchange);
   });
   EXPECT_NE(errors[1].find("rank 1 of 2 has a model with 3 parameters and tables, and rank 0 one "
                            "with 2; want one model"),
@@ -407,7 +407,7 @@ TEST(DistributedDeathTest, RanksThatMayMeetComputeOnOneThread) {
     auto all = models(size);
     const std::vector<std::string> errors = run_ranks(size, [&](unsigned r, const Pointer& e) {
       SimpleSGDTrainer sgd(all[r]->parameters);
-      DistributedTrainer trainer(sgd, e);
+      const DistributedTrainer trainer(sgd, e);
     });
     return errors == none(size) ? get_threads() : 0;
   };
@@ -444,7 +444,7 @@ TEST(Distributed, GradientsComeHome) {
                         const float* const home = all[r]->hidden.p->g.v;
                         std::vector<float> want;
                         {
-                          DistributedTrainer trainer(sgd, exchange);
+                          const DistributedTrainer trainer(sgd, exchange);
                           if (all[r]->hidden.p->device->is_host_visible()) {
                             EXPECT_NE(all[r]->hidden.p->g.v, home);
                           }
