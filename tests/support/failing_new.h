@@ -63,6 +63,9 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
   }
   throw std::bad_alloc();
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {  // buffers of stable_sort
+  return dynet::testing::FailingNew::refuses() ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+}
 void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   if (dynet::testing::FailingNew::refuses()) {
     return nullptr;
@@ -72,6 +75,7 @@ void* operator new(std::size_t bytes, std::align_val_t alignment, const std::not
 }
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { std::free(p); }
