@@ -109,7 +109,7 @@ TEST(GraphsOnThreads, EveryExampleOfEveryOperation) {
 }
 
 TEST(GraphsOnThreads, RandomGraphs) {
-  constexpr std::uint64_t kGraphs = trials(2000, 100);
+  constexpr std::uint64_t kGraphs = trials(5000, 100);
   const std::vector<Combination> combinations = combinations_of(all_samples());
   Comparison().run_all([&combinations](const auto& f) {
     const Counts counts;
@@ -123,6 +123,7 @@ TEST(GraphsOnThreads, AServerComputesBesideTheProgram) {
   ServedModel model;
   const auto all_alone = [&] {
     std::vector<Reading> readings;
+    readings.reserve(Reader::kLetters);
     for (unsigned i = 0; i < Reader::kLetters; ++i) {
       readings.push_back(model.alone(i));
     }
@@ -137,6 +138,7 @@ TEST(GraphsOnThreads, AServerComputesBesideTheProgram) {
   RequestServer<Reader> server(model.reader);
   for (int turn = 0; turn < 10; ++turn) {
     std::vector<Answer<Reading>> answers;
+    answers.reserve(Reader::kLetters);
     for (unsigned i = 0; i < Reader::kLetters; ++i) {
       answers.push_back(server.submit(reading_of(i)));
     }

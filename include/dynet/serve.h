@@ -229,7 +229,9 @@ struct ServedTask {  // any value, or none: the function has come to its end
     return false;
   }
   void end() {}
-  Kept<Returned> take() { return std::move(*result); }
+  Kept<Returned> take() {
+    return std::move(*result);  // NOLINT(bugprone-unchecked-optional-access): the task is over
+  }
 };
 template <>
 struct ServedTask<TaskStep> {  // a task without coroutines, called again after each question
@@ -280,7 +282,9 @@ struct ServedTask<Task<T>> {
     return false;
   }
   void end() { task = Task<T>(); }
-  Kept<T> take() { return std::move(*result); }
+  Kept<T> take() {
+    return std::move(*result);  // NOLINT(bugprone-unchecked-optional-access): the task is over
+  }
 };
 #endif
 
