@@ -21,6 +21,7 @@
 #include "dynet/serve.h"
 
 #include "example.h"
+#include "program.h"
 
 namespace dynet::bench {
 namespace {
@@ -208,11 +209,8 @@ void compare(const Options& options) {
   std::printf("%.2f times the answers\n", joined.rate() / one.rate());
 }
 
-}  // namespace
-}  // namespace dynet::bench
-
-int main(int argc, char** argv) {
-  dynet::bench::Options options;
+int measure(int argc, char** argv) {
+  Options options;
   const auto declare = [&options](CLI::App& app) {
     app.add_option("--size", options.size, "rows of the LSTMs")->check(CLI::Range(1U, 4096U));
     app.add_option("--kind", options.kind)->check(CLI::IsMember({"tagger", "parser", "both"}));
@@ -223,7 +221,7 @@ int main(int argc, char** argv) {
     app.add_flag("--quick", options.is_quick, "a smoke test");
   };
   CLI::App app("Requests one by one and joined.");
-  dynet::DynetParams params = dynet::extract_dynet_params(argc, argv);
+  DynetParams params = extract_dynet_params(argc, argv);
   declare(app);
   CLI11_PARSE(app, argc, argv);
   if (options.is_quick) {
@@ -232,7 +230,14 @@ int main(int argc, char** argv) {
     options.steps = 2;
     options.first = 200;
   }
-  dynet::initialize(params);
-  dynet::bench::compare(options);
+  initialize(params);
+  compare(options);
   return 0;
+}
+
+}  // namespace
+}  // namespace dynet::bench
+
+int main(int argc, char** argv) {
+  return dynet::bench::run_program("dynet_serving_speed", argc, argv, dynet::bench::measure);
 }

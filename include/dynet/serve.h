@@ -138,12 +138,10 @@ class AnswerPlace {
     if (failure_ != nullptr) {
       std::rethrow_exception(std::exchange(failure_, nullptr));
     }
-    if (!result_.has_value()) {
-      refuse_second_get();
+    if (auto result = std::exchange(result_, std::nullopt)) {
+      return *std::move(result);
     }
-    Kept<T> result = std::move(*result_);
-    result_.reset();
-    return result;
+    refuse_second_get();
   }
 
   std::atomic<bool> is_cancelled{false};
