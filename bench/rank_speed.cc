@@ -82,6 +82,7 @@ void measure(const Options& options, const World& world, Case of) {
   run_round();  // touches the memory
   const distributed::Traffic before = trainer ? trainer->traffic() : distributed::Traffic{};
   std::vector<double> seconds;
+  seconds.reserve(options.rounds);
   for (unsigned round = 0; round < options.rounds; ++round) {
     seconds.push_back(seconds_of(run_round));
   }

@@ -151,7 +151,7 @@ TEST_P(FailedAllocation, TheCallRepeatedIsRight) {
 
 /// Requests of all ends, while allocation `n` of the server's thread is refused. Whether it was.
 bool serve_without(long n, bool stops) {
-  ServedModel model;
+  ServedModel const model;
   ServeOptions options;
   options.max_nodes = 60;
   options.max_running = 4;
@@ -160,6 +160,7 @@ bool serve_without(long n, bool stops) {
   auto first = server.submit([&](ComputationGraph& /*cg*/, Reader& /*reader*/) { gate.pass(); });
   gate.await_one();
   std::vector<Answer<Reading>> answers;
+  answers.reserve(6);
   for (unsigned i = 0; i < 6; ++i) {
     answers.push_back(server.submit(reading_of(i, 3)));
   }

@@ -92,7 +92,7 @@ TEST(Serve, AFailedQuestionMeetsTheRequestThatAsked) {
 }
 
 TEST(Serve, ACancelledRequestEnds) {
-  Model model;
+  Model const model;
   RequestServer<Reader> server(model.reader);
   const auto held = std::make_shared<int>(0);
   auto endless = server.submit(
@@ -119,7 +119,7 @@ TEST(Serve, ACancelledRequestEnds) {
 }
 
 TEST(Serve, ARequestThatIsLateEnds) {
-  Model model;
+  Model const model;
   ServeOptions options;
   options.timeout = milliseconds(20);
   RequestServer<Reader> server(model.reader, options);
@@ -142,7 +142,7 @@ TEST(Serve, ARequestThatIsLateEnds) {
 }
 
 TEST(Serve, AWaitingRequestIsLateWhileOthersRun) {
-  Model model;
+  Model const model;
   ServeOptions options;
   options.max_running = 1;
   RequestServer<Reader> server(model.reader, options);
@@ -155,7 +155,7 @@ TEST(Serve, AWaitingRequestIsLateWhileOthersRun) {
 }
 
 TEST(Serve, ARequestIsLateWhileTheServerWaitsForOthers) {
-  Model model;
+  Model const model;
   ServeOptions options;
   options.max_wait = std::chrono::hours(1);
   RequestServer<Reader> server(model.reader, options);
@@ -172,7 +172,7 @@ TEST(Serve, ATimeBeyondTheClockIsNoBound) {
 }
 
 TEST(Serve, ARequestWithTooManyNodesEnds) {
-  Model model;
+  Model const model;
   ServeOptions options;
   options.max_request_nodes = 50;
   RequestServer<Reader> server(model.reader, options);
@@ -184,7 +184,7 @@ TEST(Serve, ARequestWithTooManyNodesEnds) {
 }
 
 TEST(Serve, AnOverloadIsRefused) {
-  Model model;
+  Model const model;
   ServeOptions options;
   options.max_queue = 3;
   options.max_running = 2;
@@ -193,6 +193,7 @@ TEST(Serve, AnOverloadIsRefused) {
   auto blocked = server.submit([&](ComputationGraph& /*cg*/, Reader& /*reader*/) { gate.pass(); });
   gate.await_one();
   std::vector<Answer<Reading>> answers;
+  answers.reserve(3);
   for (unsigned i = 0; i < 3; ++i) {
     answers.push_back(server.submit(reading_of(i)));
   }
@@ -234,12 +235,13 @@ TEST(Serve, WrongOptionsAreRefused) {
 }
 
 TEST(Serve, AnIdleServerWaitsForOthers) {
-  Model model;
+  Model const model;
   ServeOptions options;
   options.max_wait = std::chrono::nanoseconds::max();
   options.max_running = 4;
   RequestServer<Reader> server(model.reader, options);
   std::vector<Answer<Reading>> answers;
+  answers.reserve(4);
   for (unsigned i = 0; i < 4; ++i) {
     answers.push_back(server.submit(reading_of(i, 1)));
   }
@@ -250,7 +252,7 @@ TEST(Serve, AnIdleServerWaitsForOthers) {
 }
 
 TEST(Serve, AStoppedServerEndsItsRequests) {
-  Model model;
+  Model const model;
   std::vector<Answer<void>> answers;
   {
     ServeOptions options;
@@ -268,9 +270,10 @@ TEST(Serve, AStoppedServerEndsItsRequests) {
 }
 
 TEST(Serve, ADrainedServerAnswersAll) {
-  Model model;
+  Model const model;
   RequestServer<Reader> server(model.reader);
   std::vector<Answer<Reading>> answers;
+  answers.reserve(300);
   for (unsigned i = 0; i < 300; ++i) {
     answers.push_back(server.submit(reading_of(i)));
   }

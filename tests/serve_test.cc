@@ -45,6 +45,7 @@ TEST(Serve, AnswersAreThoseOfOneRequestAfterTheOther) {
   Model model;
   RequestServer<Reader> server(model.reader);
   std::vector<Answer<Reading>> answers;
+  answers.reserve(200);
   for (unsigned first = 0; first < 200; ++first) {
     answers.push_back(server.submit(reading_of(first)));
   }
@@ -77,6 +78,7 @@ TEST(Serve, ARoundIsOnePlanOfTheGroupsOfRunTogether) {
     testing::observe(cg, &together);
     model.reader.new_graph(cg);
     std::vector<Task<Reading>> tasks;
+    tasks.reserve(32);
     for (unsigned i = 0; i < 32; ++i) {
       tasks.push_back(read(cg, model.reader, i, 1));
     }
@@ -94,6 +96,7 @@ TEST(Serve, ARoundIsOnePlanOfTheGroupsOfRunTogether) {
     });
     gate.await_one();
     std::vector<Answer<Reading>> answers;
+    answers.reserve(32);
     for (unsigned i = 0; i < 32; ++i) {
       answers.push_back(server.submit(reading_of(i, 1)));
     }
@@ -110,7 +113,7 @@ TEST(Serve, ARoundIsOnePlanOfTheGroupsOfRunTogether) {
 }
 
 TEST(Serve, SmallQuestionsGoAheadOfLargeOnesForSomeRounds) {
-  Model model;
+  Model const model;
   RequestServer<Reader> server(model.reader);
   Gate gate;
   auto first = server.submit([&](ComputationGraph& /*cg*/, Reader& /*reader*/) { gate.pass(); });
@@ -136,7 +139,7 @@ TEST(Serve, SmallQuestionsGoAheadOfLargeOnesForSomeRounds) {
 }
 
 TEST(Serve, RequestsJoinWhileOthersRun) {
-  Model model;
+  Model const model;
   RequestServer<Reader> server(model.reader);
   std::atomic<bool> has_joined = false;
   auto waits = server.submit([&](ComputationGraph& cg, Reader& /*reader*/) -> Task<int> {
@@ -185,7 +188,7 @@ TEST(Serve, RequestsMayBeFunctionsOfAllForms) {
 }
 
 TEST(Serve, RequestsRunWithoutDropoutAndGradients) {
-  Model model;
+  Model const model;
   RequestServer<Reader> server(model.reader);
   auto is_on = server.submit([](ComputationGraph& /*cg*/, Reader& /*reader*/) {
     return Evaluating::is_on() && execute::is_in_inference_scope();
@@ -256,7 +259,7 @@ TEST(Serve, AReplacedModelIsGivenBackAndABrokenOneRefused) {
 
 TEST(Serve, MemoryIsFlat) {
   constexpr unsigned kRequests = testing::trials(100'000U, 3000U);
-  Model model;
+  Model const model;
   ServeOptions options;
   options.max_nodes = 2000;
   options.max_running = 32;
@@ -319,6 +322,7 @@ TEST(Serve, NothingBeginsWhileBothGraphsAreFull) {
   auto first = server.submit(fill);
   auto second = server.submit(fill);
   std::vector<Answer<Reading>> answers;
+  answers.reserve(8);
   for (unsigned i = 0; i < 8; ++i) {
     answers.push_back(server.submit(reading_of(i)));
   }
@@ -337,9 +341,33 @@ TEST(Serve, NothingBeginsWhileBothGraphsAreFull) {
 
 // ---- threads and processes
 
+/// Counts of all threads of a test.
+struct Tally {
+  std::atomic<unsigned> wrong = 0;
+  std::atomic<unsigned> answered = 0;
+};
+
+/// Asks for the reading of one letter; every seventh is given up. A full server refuses.
+void submit_one(RequestServer<Reader>& server, unsigned letter, const std::vector<Reading>& alone,
+                Tally& tally) {
+  try {
+    auto answer = server.submit(reading_of(letter));
+    if (letter % 7 == 0) {
+      answer.cancel();
+    }
+    tally.wrong += got(answer).steps != alone[letter % Reader::kLetters].steps ? 1 : 0;
+    ++tally.answered;
+  } catch (const errors::OverloadError&) {
+    std::this_thread::yield();
+  } catch (const errors::CancelledError&) {
+    ++tally.answered;
+  }
+}
+
 TEST(Serve, ManyThreadsSubmit) {
   Model model;
   std::vector<Reading> alone;
+  alone.reserve(Reader::kLetters);
   for (unsigned i = 0; i < Reader::kLetters; ++i) {
     alone.push_back(model.alone(i));
   }
@@ -347,24 +375,13 @@ TEST(Serve, ManyThreadsSubmit) {
   options.max_nodes = 3000;
   options.max_queue = 50;
   RequestServer<Reader> server(model.reader, options);
-  std::atomic<unsigned> wrong = 0;
-  std::atomic<unsigned> answered = 0;
+  Tally tally;
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (unsigned t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       for (unsigned i = 0; i < 100; ++i) {
-        try {
-          auto answer = server.submit(reading_of(t + i));
-          if ((t + i) % 7 == 0) {
-            answer.cancel();
-          }
-          wrong += got(answer).steps != alone[(t + i) % Reader::kLetters].steps ? 1 : 0;
-          ++answered;
-        } catch (const errors::OverloadError&) {
-          std::this_thread::yield();
-        } catch (const errors::CancelledError&) {
-          ++answered;
-        }
+        submit_one(server, t + i, alone, tally);
         if (i == 50 && t == 0) {
           server.replace(model.reader);
         }
@@ -374,9 +391,9 @@ TEST(Serve, ManyThreadsSubmit) {
   for (std::thread& t : threads) {
     t.join();
   }
-  EXPECT_EQ(wrong, 0U);
+  EXPECT_EQ(tally.wrong, 0U);
   const ServeCounts counts = until_idle(server);
-  EXPECT_EQ(counts.finished + counts.cancelled, answered);
+  EXPECT_EQ(counts.finished + counts.cancelled, tally.answered);
   EXPECT_EQ(counts.accepted + counts.refused, 800U);
 }
 

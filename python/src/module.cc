@@ -139,6 +139,7 @@ NB_MODULE(_dynet_once, m) {
 }
 
 /// Python's call for `_dynet` when it is not in sys.modules.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): CPython asks for it
 extern "C" NB_EXPORT PyObject* PyInit__dynet() {
   if (!is_main_interpreter()) {
     return refuse_import(kSubinterpreter);

@@ -186,9 +186,12 @@ std::string describe(const void* code, unsigned offset) {
 
 Where here() {
   const Place place = innermost();
-  return place.code == 0 ? Where()
-                         : Where::in_code(reinterpret_cast<const void*>(place.code),
-                                          static_cast<unsigned>(place.offset));
+  if (place.code == 0) {
+    return {};
+  }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): CPython gives the address as a number
+  const auto* code = reinterpret_cast<const void*>(place.code);
+  return Where::in_code(code, static_cast<unsigned>(place.offset));
 }
 
 namespace {

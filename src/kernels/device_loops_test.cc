@@ -316,7 +316,7 @@ TEST_F(DeviceLoops, NumbersInARow) {
 TEST_F(DeviceLoops, SquaredNorms) {
   const Numbers x(Dim({20'000}), {1}, 1), y(Dim({4}), {1}, 2);
   auto* const sum = reinterpret_cast<double*>(y.floats());
-  std::vector<std::int64_t> many(500, 3);  // their addresses do not fit in parameters
+  std::vector<std::int64_t> const many(500, 3);  // their addresses do not fit in parameters
   for (const std::vector<std::int64_t>& lengths :
        {std::vector<std::int64_t>{}, {1}, {0, 31, 0}, {4096, 1, 4097, 9000}, {20'000}, many}) {
     std::vector<ext::NumberRun> runs;
@@ -346,6 +346,7 @@ TEST_F(DeviceLoops, AdditionsInOrder) {
   const auto check = [&](const std::string& what, const std::vector<std::int64_t>& rows,
                          const std::vector<std::size_t>& stored) {
     std::vector<ext::Addition> all;
+    all.reserve(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       all.push_back({x.floats() + 1 + static_cast<std::int64_t>(i) * kRow,
                      y.floats() + 1 + rows[i] * kRow,
@@ -361,6 +362,7 @@ TEST_F(DeviceLoops, AdditionsInOrder) {
   check("rows that meet", {3, 9, 3, 7, 9, 3}, {0});
   check("a row that begins anew", {3, 9, 3, 3}, {2});
   std::vector<std::int64_t> many;
+  many.reserve(9000);
   for (std::int64_t i = 0; i < 9000; ++i) {  // more than one copy of addresses
     many.push_back(i * i % 390);
   }
@@ -383,6 +385,7 @@ TEST_F(DeviceLoops, SumsOfProducts) {
       const Numbers to(Dim({9, 2}), blocks, 8, is_fresh);
       for (const std::size_t count : {1U, 2U, 11U}) {
         std::vector<ext::Factors> all;
+        all.reserve(count);
         for (std::size_t i = 0; i < count; ++i) {
           all.push_back(i % 2 == 0 ? ext::Factors{&left.operand(), &b.operand()}
                                    : ext::Factors{&own.operand(), &right.operand()});

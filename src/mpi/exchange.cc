@@ -67,6 +67,8 @@ class Ranks final : public distributed::Exchange {
     check(MPI_Comm_size(comm_, &number), "MPI_Comm_size");
     size_ = static_cast<unsigned>(number);
   }
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
   ~Ranks() override {
     if (std::uncaught_exceptions() > exceptions_) {
       mpi::abort("ends by an exception");
@@ -124,14 +126,13 @@ class Ranks final : public distributed::Exchange {
       do {
         const int bytes = static_cast<int>(std::min(left, kLargest));
         const int peer = static_cast<int>(m.peer);
-        MPI_Request request = MPI_REQUEST_NULL;
+        slot.peers.push_back(m.peer);
+        MPI_Request& request = slot.requests.emplace_back(MPI_REQUEST_NULL);
         if (is_out) {
           check(MPI_Isend(data, bytes, MPI_BYTE, peer, tag, comm_, &request), "MPI_Isend");
         } else {
           check(MPI_Irecv(data, bytes, MPI_BYTE, peer, tag, comm_, &request), "MPI_Irecv");
         }
-        slot.requests.push_back(request);
-        slot.peers.push_back(m.peer);
         data += bytes;
         left -= static_cast<std::size_t>(bytes);
       } while (left > 0);

@@ -495,6 +495,7 @@ struct StoppingTrainer : MomentumSGDTrainer {
 TEST(Trainer, AnUpdateThatFailsEndsItsParameters) {
   ParameterCollection model;
   std::vector<Parameter> all;
+  all.reserve(4);
   for (int i = 0; i < 4; ++i) {
     all.push_back(model.add_parameters({2}, ParameterInitConst(1)));
   }
@@ -510,6 +511,7 @@ TEST(Trainer, AnUpdateThatFailsEndsItsParameters) {
   };
   const auto values = [&] {
     std::vector<float> found;
+    found.reserve(all.size());
     for (const Parameter& p : all) {
       found.push_back(as_vector(*p.values())[1]);
     }
