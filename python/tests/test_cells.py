@@ -158,6 +158,27 @@ def test_gradients_of_gradients():
     assert_alike(slope(network.step), slope(network.plain))
 
 
+def test_gradients_end_where_the_function_says_so():
+    @dy.cell
+    def f(x, y):
+        inner = dy.nobackprop(dy.square(y))
+        return dy.nobackprop(x), dy.cmult(x, inner) + dy.nobackprop(y), dy.nobackprop(dy.cube(y))
+
+    def numbers(step):
+        model = dy.ParameterCollection()
+        x = model.parameters_from_numpy(np.array([1.0, 2.0, -3.0]))
+        y = model.parameters_from_numpy(np.array([0.5, -2.0, 4.0]))
+        dy.renew_cg()
+        loss = dy.esum([dy.squared_norm(r) for r in step(x, y)])
+        (g,) = dy.gradient(loss, [x])
+        dy.squared_norm(g).backward()
+        return [loss.npvalue(), g.npvalue(), x.grad_as_array(), y.grad_as_array()]
+
+    found = numbers(f)
+    assert_alike(found, numbers(f.__wrapped__))
+    assert found[2].any()
+
+
 def test_without_recording():
     calls = []
 

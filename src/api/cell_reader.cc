@@ -54,8 +54,7 @@ void CellReader::check(NodeId n) const {
   if (node.signature->from != nullptr) {
     refuse(n, "its function copies to another device; want the copy outside");
   }
-  if ((record.has_whole || record.aliases) &&
-      !(is_reshape && graph_.dim(n).bd == graph_.dim(node.args[0]).bd)) {
+  if (record.has_whole && !(is_reshape && graph_.dim(n).bd == graph_.dim(node.args[0]).bd)) {
     refuse(n, operation + " mixes the examples of a batch; want it outside of the cell");
   }
   if (node.arity == 0 && graph_.dim(n).bd != 1) {
@@ -131,7 +130,7 @@ void CellReader::add_step(NodeId n) {
   ops::ProgramStep step;
   step.record = &record;
   step.op = copied(node.signature->op, record.op_bytes);
-  if (record.aliases) {  // the same program for all sizes of batches
+  if (&record == &ext::kRecord<ops::Reshape>) {  // the same program for all sizes of batches
     const ops::Reshape op{graph_.dim(n).single_batch()};
     step.op = copied(&op, sizeof op);
   }
