@@ -141,7 +141,9 @@ std::vector<ScoredTags> CRFBuilder::Numbers::n_best(std::size_t example, std::si
     for (std::size_t tag = 0; tag < tags; ++tag) {
       const double own = at(example, k, tag);
       if (k == 0) {
-        steps[k][tag] = best_of({{own, 0, 0}}, 1);
+        if (own != kNoPath) {
+          steps[k][tag].push_back({own, 0, 0});
+        }
         continue;
       }
       std::vector<double> to(tags);
