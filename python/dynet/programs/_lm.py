@@ -88,7 +88,7 @@ class LanguageModel(Model):
         return cls(model, words, length, size, dropout)
 
     @property
-    def spec(self) -> tuple[object, ...]:
+    def members(self) -> tuple[object, ...]:
         return (self.words, self.length, self.size, self.dropout)
 
     @staticmethod

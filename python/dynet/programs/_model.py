@@ -27,10 +27,13 @@ class Model:
     A program's model adds: `KIND`, the word behind ``dynet train``; `read`, the sentences of a
     file; `for_data`, `example` and `loss` for its training; `forms` and `answer` for new
     sentences; `write`, the texts of answered sentences; `score`, `columns` and `table` for its
-    quality.
+    quality; `members`, the arguments of its constructor after the collection.
     """
 
     KIND = ""
+    #: Of the files. A change of `members`, of their classes, or of the parameters takes the next
+    #: number: a file of another version is refused, because its numbers would mean other things.
+    VERSION = 2
     #: Whether larger numbers of `columns` are better.
     LARGER_IS_BETTER = True
 
@@ -38,9 +41,24 @@ class Model:
         self.dropout = dropout
         self.pc = model.add_subcollection(type(self).__name__.lower())
 
+    @property
+    def members(self) -> tuple[object, ...]:
+        raise NotImplementedError
+
+    @property
+    def spec(self) -> tuple[object, ...]:
+        return (self.VERSION, *self.members)
+
     @classmethod
     def from_spec(cls: type[Own], spec: tuple[Any, ...], model: ParameterCollection) -> Own:
-        return cls(model, *spec)
+        # Files of the first version have no number.
+        found, members = (spec[0], spec[1:]) if spec and type(spec[0]) is int else (1, spec)
+        if found != cls.VERSION:
+            raise _dynet.ValueError(
+                f"it is of version {found} of `dynet train {cls.KIND}`; want version "
+                f"{cls.VERSION}: train the model again, or use the dynet that wrote the file"
+            )
+        return cls(model, *members)
 
     def param_collection(self) -> ParameterCollection:
         return self.pc

@@ -68,7 +68,7 @@ class Ner(Reader):
         return cls(model, words, tags, follows, width, length, size, dropout=dropout)
 
     @property
-    def spec(self) -> tuple[object, ...]:
+    def members(self) -> tuple[object, ...]:
         return (
             *(self.words, self.tags, self.follows, self.columns_read, self.length),
             *(self.size, self.embedding, self.dropout),

@@ -87,7 +87,7 @@ class Tagger(Reader):
         ]
 
     @property
-    def spec(self) -> tuple[object, ...]:
+    def members(self) -> tuple[object, ...]:
         return (self.words, self.known, self.length, self.size, self.embedding, self.dropout)
 
     @classmethod

@@ -66,7 +66,7 @@ class TreeTagger(Tagger):
         return [*super().known_of(sentences), Vocabulary.from_counts(relations, unknown=None)]
 
     @property
-    def spec(self) -> tuple[object, ...]:
+    def members(self) -> tuple[object, ...]:
         return (
             *(self.words, [*self.known, self.relations], self.length),
             *(self.size, self.embedding, self.dropout),
