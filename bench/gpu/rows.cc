@@ -1,10 +1,12 @@
 // Speed of training on the default device, in items per second of the clock: the rows of
-// docs/gpus.md, on generated data. torch_rows.py has the same models for PyTorch.
+// docs/gpus.md, on generated data, and products alone. torch_rows.py has the same models for
+// PyTorch.
 //
 //   dynet_gpu_rows SECONDS [ROW...] [--dynet-devices GPU:0]
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <functional>
 #include <optional>
@@ -29,16 +31,51 @@ constexpr unsigned kClasses = 5;
 constexpr unsigned kLeast = 6;   // words of a sentence,
 constexpr unsigned kMost = 40;   // evenly between the two
 constexpr unsigned kSteps = 20;  // of the language model
+constexpr unsigned kProducts = 64;
 
 struct Row {
   std::string name, model;
   unsigned hidden, examples;
 };
-const std::vector<Row> kRows{
-    {"rnnlm H256 n64", "rnnlm", 256, 64},   {"rnnlm H1024 n64", "rnnlm", 1024, 64},
-    {"tagger H50 n1", "tagger", 50, 1},     {"tagger H50 n64", "tagger", 50, 64},
-    {"tagger H512 n64", "tagger", 512, 64}, {"trees H128 n64", "trees", 128, 64},
-    {"trees H512 n64", "trees", 512, 64}};
+const std::vector<Row> kRows{{"rnnlm H256 n64", "rnnlm", 256, 64},
+                             {"rnnlm H1024 n64", "rnnlm", 1024, 64},
+                             {"tagger H50 n1", "tagger", 50, 1},
+                             {"tagger H50 n64", "tagger", 50, 64},
+                             {"tagger H512 n64", "tagger", 512, 64},
+                             {"trees H128 n64", "trees", 128, 64},
+                             {"trees H512 n64", "trees", 512, 64},
+                             {"products H1024 n1", "products", 1024, 1},
+                             {"products H1024 n8", "products", 1024, 8},
+                             {"products H1024 n64", "products", 1024, 64},
+                             {"products H1024 n1024", "products", 1024, 1024}};
+
+/// Products of a matrix with the product before, so that none are merged: multiplications of a
+/// million pairs.
+class Products {
+ public:
+  explicit Products(const Row& row)
+      : row_(row),
+        w_(model_.add_parameters({row.hidden, row.hidden})),
+        x_(static_cast<std::size_t>(row.hidden) * row.examples, 1.0F) {}
+  double update() {
+    ComputationGraph cg;
+    Expression y = input(cg, Dim({row_.hidden}, row_.examples), x_);
+    const Expression w = parameter(cg, w_);
+    for (unsigned k = 0; k < kProducts; ++k) {
+      y = w * y;
+    }
+    last_ = as_scalar(sum_batches(sum_elems(y)).value());
+    return 1e-6 * kProducts * row_.hidden * row_.hidden * row_.examples;
+  }
+  [[nodiscard]] double last_loss() const { return last_; }
+
+ private:
+  Row row_;
+  ParameterCollection model_;
+  Parameter w_;
+  std::vector<float> x_;
+  double last_ = 0;
+};
 
 /// A model, and one update of it; `update` returns the items of the update: words, or trees.
 class Training {
@@ -147,6 +184,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+template <class Training>
 void run(const Row& row, double seconds) {
   reset_rng(1);
   Training training(row);
@@ -176,7 +214,8 @@ int main(int argc, char** argv) {
   const std::vector<std::string> wanted(argv + 2, argv + argc);
   for (const Row& row : kRows) {
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), row.name) != wanted.end()) {
-      run(row, std::stod(argv[1]));
+      const double seconds = std::stod(argv[1]);
+      row.model == "products" ? run<Products>(row, seconds / 4) : run<Training>(row, seconds);
     }
   }
   return 0;

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_sequence
 
-WORDS, TAGS, CLASSES, LEAST, MOST, STEPS = 10000, 10, 5, 6, 40, 20
+WORDS, TAGS, CLASSES, LEAST, MOST, STEPS, PRODUCTS = 10000, 10, 5, 6, 40, 20, 64
 ROWS = [
     ("rnnlm", 256, 64),
     ("rnnlm", 1024, 64),
@@ -24,6 +24,10 @@ ROWS = [
     ("tagger", 512, 64),
     ("trees", 128, 64),
     ("trees", 512, 64),
+    ("products", 1024, 1),
+    ("products", 1024, 8),
+    ("products", 1024, 64),
+    ("products", 1024, 1024),
 ]
 
 
@@ -121,14 +125,20 @@ MODELS = {"rnnlm": LanguageModel, "tagger": Tagger, "trees": Trees}
 def run(name: str, hidden: int, examples: int, seconds: float, device: str) -> None:
     random.seed(1)
     torch.manual_seed(1)
-    model = MODELS[name](hidden).to(device)
-    optimizer = torch.optim.Adam(model.parameters())
 
     def wait() -> None:
         if device.startswith("cuda"):
             torch.cuda.synchronize()
 
-    def update() -> int:
+    @torch.no_grad()
+    def multiply() -> float:
+        y = x
+        for _ in range(PRODUCTS):
+            y = w @ y
+        wait()
+        return 1e-6 * PRODUCTS * hidden * hidden * examples
+
+    def update() -> float:
         optimizer.zero_grad()
         loss, items = model.loss(examples, device)
         loss.backward()
@@ -137,10 +147,18 @@ def run(name: str, hidden: int, examples: int, seconds: float, device: str) -> N
         wait()
         return items
 
-    update()
-    begin, items, updates = time.perf_counter(), 0, 0
+    step = update
+    if name == "products":
+        w = torch.randn(hidden, hidden, device=device) / hidden**0.5
+        x = torch.ones(hidden, examples, device=device)
+        step, seconds = multiply, seconds / 4
+    else:
+        model = MODELS[name](hidden).to(device)
+        optimizer = torch.optim.Adam(model.parameters())
+    step()
+    begin, items, updates = time.perf_counter(), 0.0, 0
     while not updates or time.perf_counter() - begin < seconds:
-        items += update()
+        items += step()
         updates += 1
     took = time.perf_counter() - begin
     row = f"{name} H{hidden} n{examples}"

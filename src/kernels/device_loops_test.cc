@@ -240,6 +240,37 @@ TEST_F(DeviceLoops, Products) {
   }
 }
 
+/// Sizes around the edges of tiles, of parts of terms and of groups that share them.
+TEST_F(DeviceLoops, ProductsOfManySizes) {
+  for (const unsigned rows : {1U, 33U, 70U}) {
+    for (const unsigned columns : {1U, 8U, 9U, 260U}) {
+      for (const unsigned inner : {7U, 65U, 130U}) {
+        const Numbers a(Dim({rows, inner}), {1}, 1), turned(Dim({inner, rows}), {1}, 2);
+        const Numbers b(Dim({inner, columns}), {1}, 3), across(Dim({columns, inner}), {1}, 4);
+        const Numbers c(Dim({rows, columns}), {1}, 5);
+        const auto check = [&](const Numbers& left, Transposed tl, const Numbers& right,
+                               Transposed tr) {
+          const auto multiply = [&](const ext::Kernels* cpu) {
+            if (cpu != nullptr) {
+              cpu->product(left.operand(), tl, right.operand(), tr, c.operand(), Write::kAdd);
+            } else {
+              start_product(left.operand(), tl, right.operand(), tr, c.operand(), Write::kAdd,
+                            nullptr);
+            }
+          };
+          compare(
+              "{" + std::to_string(rows) + "," + std::to_string(inner) + "} * {" +
+                  std::to_string(inner) + "," + std::to_string(columns) + "}",
+              c, [&] { multiply(&cpu_kernels()); }, [&] { multiply(nullptr); });
+        };
+        check(a, Transposed::kNo, b, Transposed::kNo);
+        check(turned, Transposed::kYes, b, Transposed::kNo);
+        check(a, Transposed::kNo, across, Transposed::kYes);
+      }
+    }
+  }
+}
+
 TEST_F(DeviceLoops, Lines) {
   for (const auto& blocks : kBlocks) {
     const Numbers x(Dim({3, 20, 2}), blocks, 1);
@@ -401,7 +432,7 @@ TEST_F(DeviceLoops, SumsOfProducts) {
 
 /// Blocks of an operand that lie in memory of another: results that meet.
 TEST_F(DeviceLoops, ResultsThatShareMemory) {
-  const Numbers x(Dim({6}), {4}, 1), memory(Dim({6}), {3}, 2), w(Dim({6, 6}), {1}, 3);
+  const Numbers x(Dim({6}), {4}, 1), memory(Dim({6}), {3}, 2);
   const Numbers long_x(Dim({40, 6}), {4}, 4);
   Move sums;  // of 40 numbers each
   sums.box = Dim({40, 6});
@@ -421,15 +452,6 @@ TEST_F(DeviceLoops, ResultsThatShareMemory) {
           [&] { cpu_kernels().move(sums, long_x.operand(), meets, write); },
           [&] { start_move(sums, long_x.operand(), meets, write, nullptr); });
     }
-    compare(
-        "products that meet", memory,
-        [&] {
-          cpu_kernels().product(w.operand(), Transposed::kNo, x.operand(), Transposed::kNo, meets);
-        },
-        [&] {
-          start_product(w.operand(), Transposed::kNo, x.operand(), Transposed::kNo, meets,
-                        Write::kAsBlocks, nullptr);
-        });
   }
   const ext::Block shifted[] = {{at + 3, 1, true}, {at + 10, 1, false}};
   const ext::Block sources[] = {{at, 2, true}};
@@ -443,6 +465,29 @@ TEST_F(DeviceLoops, ResultsThatShareMemory) {
         start_move(ext::whole_move(3), {Dim({3}), 2, sources, 1}, {Dim({3}), 2, shifted, 2},
                    Write::kAsBlocks, nullptr);
       });
+}
+
+TEST_F(DeviceLoops, ProductsThatShareMemory) {
+  const Numbers w(Dim({6, 6}), {1}, 1), x(Dim({6}), {4}, 2), many(Dim({6}), {12}, 3);
+  const Numbers memory(Dim({6}), {11}, 4);
+  float* const at = memory.floats() + 1;
+  for (const Numbers* from : {&x, &many}) {  // columns of one tile, and of several
+    const std::int64_t between = from->operand().examples - 2;
+    for (const bool is_fresh : {false, true}) {
+      const ext::Block twice[] = {{at, 1, is_fresh}, {at + 6, between, true}, {at, 1, false}};
+      const Operand meets{Dim({6}), from->operand().examples, twice, 3};
+      compare(
+          "products that meet", memory,
+          [&] {
+            cpu_kernels().product(w.operand(), Transposed::kNo, from->operand(), Transposed::kNo,
+                                  meets);
+          },
+          [&] {
+            start_product(w.operand(), Transposed::kNo, from->operand(), Transposed::kNo, meets,
+                          Write::kAsBlocks, nullptr);
+          });
+    }
+  }
 }
 
 TEST_F(DeviceLoops, DrawTheBitsOfTheCpu) {

@@ -1,5 +1,11 @@
-// Products on CUDA, one launch for a call: a thread has a square of results, and reads the factors
-// from memory.
+// Products on CUDA, one launch for a call. A block of threads has a tile of results. It brings the
+// factors of some terms to shared memory, where each number is read once for the whole tile, and
+// its groups of threads share out the terms. Example: of {512,256} * {256}, a block has 32 results,
+// and each of its 8 warps adds every eighth term.
+//
+// Examples that share a matrix are columns of one product: w * x over 64 examples reads w as often
+// as for one example of 64 columns, wherever the columns lie. Examples that share a result are
+// terms: dw += dy * transpose(x).
 
 #include <algorithm>
 #include <cmath>
@@ -17,9 +23,24 @@
 namespace dynet::kernels {
 namespace {
 
-constexpr int kProductThreads = 64;
-constexpr std::int64_t kSide = 4;  ///< of a thread's square
-constexpr int kMostPairs = 8;      ///< of factors in one launch
+constexpr int kMostPairs = 8;  ///< of factors in one launch
+
+/// Tiles of so many rows and columns. A thread has a square of them, whose elements lie as far
+/// apart as there are threads in their direction, so that neighbours write neighbours. A group of
+/// threads has the whole tile, for its part of `kTerms` terms at a time.
+template <int rows, int columns, int side, int across, int groups, int terms>
+struct TileShape {
+  static constexpr int kRows = rows, kColumns = columns;
+  static constexpr int kSide = side, kAcross = across;  ///< of a thread's square
+  static constexpr int kMostGroups = groups, kTerms = terms;
+  static constexpr int kDownThreads = rows / side;
+  static constexpr int kThreads = kDownThreads * (columns / across);  ///< of a group
+  static_assert(kTerms <= kMostSteps);
+};
+using OneColumn = TileShape<32, 1, 1, 1, 8, 64>;
+using FewColumns = TileShape<32, 8, 1, 8, 8, 64>;
+using Middle = TileShape<32, 32, 4, 4, 4, 32>;
+using Large = TileShape<128, 64, 8, 4, 1, 32>;
 
 /// A factor: element (i, k) lies at i * row + k * column.
 struct Factor {
@@ -30,6 +51,13 @@ struct FactorPair {
   Factor a, b;
   std::int64_t inner;
 };
+/// What examples are in a product.
+enum class Examples : std::uint32_t {
+  kApart,      ///< products of their own
+  kAsColumns,  ///< columns of one product
+  kAsTerms,    ///< terms of one result
+  kInOrder     ///< products whose results meet: a thread has an element of all of them
+};
 /// The sum of some products, as a kernel's parameter.
 struct ProductCall {
   FactorPair pairs[kMostPairs];
@@ -37,107 +65,291 @@ struct ProductCall {
   std::uint32_t has_start;
   DeviceOperand c, start;  ///< `start`: of each column
   std::int64_t rows, columns, examples;
-  std::uint32_t steps;               ///< each example has a result
-  std::uint32_t examples_are_terms;  ///< a thread takes all examples, in order
+  std::int64_t all_columns;  ///< of all examples, if they are columns
+  Examples examples_are;
+  std::uint32_t padding;
   DeviceSegments segments;
   DeviceWords words;
 };
 
-/// A thread's square of results: short sums in floats, and their sums with rounding errors
-/// (long_sums.h).
-class Square {
+/// The memory that the threads of a block share: factors of some terms, and the sums of groups. The
+/// number beside each row keeps a column's elements in different banks.
+template <class S>
+struct TileMemory {
+  float a[S::kTerms][S::kRows + 1];
+  float b[S::kTerms][S::kColumns + 1];
+  float sums[S::kMostGroups > 1 ? S::kMostGroups* S::kColumns* S::kRows : 1];
+  std::uint64_t a_of_term[S::kTerms];  ///< the address of the tile's first element of a
+  std::uint64_t b_of_term[S::kTerms], b_of_column[S::kColumns];  ///< their sum is an address
+};
+
+/// A tile. All threads of the block call each function together, but write().
+template <class S>
+class Tile {
  public:
-  __device__ Square(const ProductCall& p, std::int64_t row, std::int64_t column)
+  __device__ Tile(const ProductCall& p, TileMemory<S>& memory, std::int64_t row,
+                  std::int64_t column)
       : p_(p),
+        memory_(memory),
         row_(row),
         column_(column),
-        rows_(p.rows - row < kSide ? p.rows - row : kSide),
-        columns_(p.columns - column < kSide ? p.columns - column : kSide) {}
+        rows_(static_cast<int>(p.rows - row < S::kRows ? p.rows - row : S::kRows)),
+        columns_(static_cast<int>(p.all_columns - column < S::kColumns ? p.all_columns - column
+                                                                       : S::kColumns)),
+        thread_(static_cast<int>(threadIdx.x)),
+        threads_(static_cast<int>(blockDim.x)),
+        group_(thread_ / S::kThreads),
+        groups_(threads_ / S::kThreads),
+        down_(thread_ % S::kThreads % S::kDownThreads),
+        right_(thread_ % S::kThreads / S::kDownThreads) {}
 
-  __device__ void add_example(const DeviceExample& e) {
-    for (int k = 0; k < p_.pair_count; ++k) {
-      add_pair(p_.pairs[k], e);
+  /// Sums the products of `examples` examples from `first` on, and writes the result of `first`.
+  __device__ void run(std::int64_t first, std::int64_t examples) {
+    Part part{0, 0, 0};
+    find(part, examples);
+    set_addresses(part, first);
+    while (part.pair < p_.pair_count) {
+      __syncthreads();  // the addresses are there, and the factors of the last part have been read
+      bring(part);
+      __syncthreads();
+      const int terms = part.terms;
+      part.term += terms;
+      find(part, examples);
+      set_addresses(part, first);
+      add(terms);
     }
-  }
-  /// To the results of an example.
-  __device__ void write(const DeviceExample& e) {
-    carry();
-    const DevicePlace<float> c = place_of<float>(p_.c, p_.segments, p_.words, e, 0);
-    const float* const start = p_.has_start != 0
-                                   ? place_of<const float>(p_.start, p_.segments, p_.words, e, 0).at
-                                   : nullptr;
-    for (std::int64_t j = 0; j < columns_; ++j) {
-      for (std::int64_t i = 0; i < rows_; ++i) {
-        float& to = c.at[(column_ + j) * p_.rows + row_ + i];
-        const float sum = long_[j][i].get();
-        if (start != nullptr) {
-          to = start[row_ + i] + sum;
-        } else {
-          to = c.adds ? to + sum : sum;
-        }
-        long_[j][i] = DeviceSum();
-      }
+    add_groups();
+    if (group_ == 0) {
+      write(first);
     }
   }
 
  private:
-  __device__ void add_pair(const FactorPair& pair, const DeviceExample& e) {
-    const auto at = [&](const Factor& f) {
-      return place_of<const float>(f.operand, p_.segments, p_.words, e, 0).at;
-    };
-    const float* const a = at(pair.a) + row_ * pair.a.row;
-    const float* const b = at(pair.b) + column_ * pair.b.column;
-    for (std::int64_t k = 0; k < pair.inner; ++k) {
-      float left[kSide];
-      for (std::int64_t i = 0; i < rows_; ++i) {
-        left[i] = a[i * pair.a.row + k * pair.a.column];
+  static constexpr int kStepDown = S::kDownThreads;
+  static constexpr int kStepRight = S::kColumns / S::kAcross;
+
+  /// Terms of one pair of factors.
+  struct Part {
+    int pair;
+    std::int64_t term;
+    int terms;
+  };
+
+  /// Goes on to the next pair if `part` is at the end of its own.
+  __device__ void find(Part& part, std::int64_t examples) const {
+    for (; part.pair < p_.pair_count; ++part.pair, part.term = 0) {
+      const std::int64_t left = p_.pairs[part.pair].inner * examples - part.term;
+      if (left > 0) {
+        part.terms = static_cast<int>(left < S::kTerms ? left : S::kTerms);
+        return;
       }
-      for (std::int64_t j = 0; j < columns_; ++j) {
-        const float right = b[j * pair.b.column + k * pair.b.row];
-        for (std::int64_t i = 0; i < rows_; ++i) {
-          short_[j][i] += left[i] * right;
+    }
+  }
+  [[nodiscard]] __device__ std::uint64_t address(const Factor& f, const DeviceExample& e,
+                                                 std::int64_t at) const {
+    return reinterpret_cast<std::uint64_t>(
+        place_of<const float>(f.operand, p_.segments, p_.words, e, at * 4).at);
+  }
+  __device__ void set_addresses(const Part& part, std::int64_t first) const {
+    if (part.pair == p_.pair_count) {
+      return;
+    }
+    const FactorPair& pair = p_.pairs[part.pair];
+    const bool are_columns = p_.examples_are == Examples::kAsColumns;
+    for (int t = thread_; t < part.terms; t += threads_) {
+      const std::int64_t term = part.term + t;
+      const DeviceExample e = example_at(p_.segments, p_.words, first + term / pair.inner);
+      const std::int64_t k = term % pair.inner;
+      memory_.a_of_term[t] = address(pair.a, e, row_ * pair.a.row + k * pair.a.column);
+      const std::int64_t at = k * pair.b.row;
+      memory_.b_of_term[t] =
+          are_columns ? static_cast<std::uint64_t>(at * 4) : address(pair.b, e, at);
+    }
+    if (part.term != 0) {
+      return;
+    }
+    for (int j = thread_; j < columns_; j += threads_) {
+      const std::int64_t column = column_ + j;
+      if (are_columns) {
+        const DeviceExample e = example_at(p_.segments, p_.words, column / p_.columns);
+        memory_.b_of_column[j] = address(pair.b, e, column % p_.columns * pair.b.column);
+      } else {
+        memory_.b_of_column[j] = static_cast<std::uint64_t>(column * pair.b.column * 4);
+      }
+    }
+  }
+  /// Brings the factors of a part to shared memory.
+  __device__ void bring(const Part& part) const {
+    const FactorPair& pair = p_.pairs[part.pair];
+    const auto row = static_cast<std::uint64_t>(pair.a.row * 4);
+    bring<S::kRows>(
+        pair.a.row == 1, rows_, part.terms,
+        [&](int t, int i) { return memory_.a_of_term[t] + static_cast<std::uint64_t>(i) * row; },
+        [&](int t, int i) -> float& { return memory_.a[t][i]; });
+    bring<S::kColumns>(
+        pair.b.column == 1, columns_, part.terms,
+        [&](int t, int j) { return memory_.b_of_term[t] + memory_.b_of_column[j]; },
+        [&](int t, int j) -> float& { return memory_.b[t][j]; });
+  }
+  /// Rows of a, or columns of b, of some terms. Neighbours read neighbours: of one term, or of one
+  /// line. A thread asks for some numbers before it writes the first, so that it waits once.
+  template <int kLines, class From, class To>
+  __device__ void bring(bool terms_have_neighbours, int lines, int terms, From from, To to) const {
+    constexpr int kAtOnce = 8;
+    for (int first = thread_; first < kLines * S::kTerms; first += kAtOnce * threads_) {
+      float numbers[kAtOnce];
+      int line[kAtOnce];
+      int term[kAtOnce];
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int n = first + k * threads_;
+        line[k] = terms_have_neighbours ? n % kLines : n / S::kTerms;
+        term[k] = terms_have_neighbours ? n / kLines : n % S::kTerms;
+        if (line[k] < lines && term[k] < terms) {
+          numbers[k] = *reinterpret_cast<const float*>(from(term[k], line[k]));
         }
       }
-      if (++terms_ == kMostSteps) {
-        carry();
+      for (int k = 0; k < kAtOnce; ++k) {
+        if (line[k] < lines && term[k] < terms) {
+          to(term[k], line[k]) = numbers[k];
+        }
+      }
+    }
+  }
+  /// Adds the group's terms of a part. Beyond the tile's edges the sums are of any numbers, and no
+  /// one reads them.
+  __device__ void add(int terms) {
+    if (down_ >= rows_ || right_ >= columns_) {
+      return;
+    }
+    if (steps_ + S::kTerms > kMostSteps) {
+      carry();
+    }
+    steps_ += S::kTerms;
+    for (int t = group_; t < terms; t += groups_) {
+      float left[S::kSide];
+      for (int i = 0; i < S::kSide; ++i) {
+        left[i] = memory_.a[t][down_ + i * kStepDown];
+      }
+      for (int j = 0; j < S::kAcross; ++j) {
+        const float right = memory_.b[t][right_ + j * kStepRight];
+        for (int i = 0; i < S::kSide; ++i) {
+          short_[j][i] = std::fma(left[i], right, short_[j][i]);
+        }
       }
     }
   }
   __device__ void carry() {
-    for (std::int64_t j = 0; j < columns_; ++j) {
-      for (std::int64_t i = 0; i < rows_; ++i) {
+    for (int j = 0; j < S::kAcross; ++j) {
+      for (int i = 0; i < S::kSide; ++i) {
         long_[j][i].add(short_[j][i]);
         short_[j][i] = 0.0F;
       }
     }
-    terms_ = 0;
+    steps_ = 0;
+  }
+  /// The first group adds the sums of the others, from the second to the last.
+  __device__ void add_groups() {
+    carry();
+    if (groups_ == 1) {
+      return;
+    }
+    for_each_sum(group_, [](DeviceSum& own, float& shared) { shared = own.get(); });
+    __syncthreads();
+    for (int g = 1; g < groups_ && group_ == 0; ++g) {
+      for_each_sum(g, [](DeviceSum& own, float& shared) { own.add(shared); });
+    }
+  }
+  /// Calls f(the thread's sum, this sum of `group` in shared memory).
+  template <class F>
+  __device__ void for_each_sum(int group, F f) {
+    if constexpr (S::kMostGroups > 1) {
+      for (int j = 0; j < S::kAcross; ++j) {
+        float* const column =
+            memory_.sums + (group * S::kColumns + right_ + j * kStepRight) * S::kRows;
+        for (int i = 0; i < S::kSide; ++i) {
+          f(long_[j][i], column[down_ + i * kStepDown]);
+        }
+      }
+    }
+  }
+  __device__ void write(std::int64_t example) const {
+    for (int j = 0; j < S::kAcross; ++j) {
+      const std::int64_t column = column_ + right_ + j * kStepRight;
+      if (column >= p_.all_columns) {
+        continue;
+      }
+      const bool are_columns = p_.examples_are == Examples::kAsColumns;
+      const DeviceExample e =
+          example_at(p_.segments, p_.words, are_columns ? column / p_.columns : example);
+      const DevicePlace<float> c = place_of<float>(p_.c, p_.segments, p_.words, e, 0);
+      const float* const start =
+          p_.has_start != 0 ? place_of<const float>(p_.start, p_.segments, p_.words, e, 0).at
+                            : nullptr;
+      float* const to = c.at + (are_columns ? column % p_.columns : column) * p_.rows;
+      for (int i = 0; i < S::kSide; ++i) {
+        const std::int64_t row = row_ + down_ + i * kStepDown;
+        if (row < p_.rows) {
+          const float sum = long_[j][i].get();
+          to[row] = start != nullptr ? start[row] + sum : (c.adds ? to[row] + sum : sum);
+        }
+      }
+    }
   }
 
   const ProductCall& p_;
-  std::int64_t row_, column_, rows_, columns_, terms_ = 0;
-  float short_[kSide][kSide] = {};
-  DeviceSum long_[kSide][kSide];
+  TileMemory<S>& memory_;
+  const std::int64_t row_, column_;
+  const int rows_, columns_, thread_, threads_, group_, groups_, down_, right_;
+  int steps_ = 0;
+  float short_[S::kAcross][S::kSide] = {};
+  DeviceSum long_[S::kAcross][S::kSide];
 };
 
-__device__ std::int64_t squares(std::int64_t n) { return (n + kSide - 1) / kSide; }
-
-__global__ void run_product(const __grid_constant__ ProductCall p) {
-  const std::int64_t down = squares(p.rows);
-  const std::int64_t across = squares(p.columns);
-  const std::int64_t count = down * across * (p.examples_are_terms != 0 ? 1 : p.examples);
-  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-  for (std::int64_t t = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; t < count;
-       t += step) {
-    Square square(p, t % down * kSide, t / down % across * kSide);
-    const std::int64_t first = p.examples_are_terms != 0 ? 0 : t / down / across;
-    const std::int64_t end = p.examples_are_terms != 0 ? p.examples : first + 1;
-    for (std::int64_t e = first; e < end; ++e) {
-      const DeviceExample example = example_at(p.segments, p.words, e);
-      square.add_example(example);
-      if (p.steps != 0 || e + 1 == end) {
-        square.write(example);
-      }
+template <class S>
+__global__ void __launch_bounds__(S::kThreads* S::kMostGroups)
+    run_product(const __grid_constant__ ProductCall p) {
+  __shared__ TileMemory<S> memory;
+  const std::int64_t down = (p.rows + S::kRows - 1) / S::kRows;
+  const std::int64_t across = (p.all_columns + S::kColumns - 1) / S::kColumns;
+  const std::int64_t count = down * across * (p.examples_are == Examples::kApart ? p.examples : 1);
+  const std::int64_t in_order = p.examples_are == Examples::kInOrder ? p.examples : 1;
+  for (std::int64_t t = blockIdx.x; t < count; t += gridDim.x) {
+    const std::int64_t first = t / down / across;
+    for (std::int64_t e = first; e < first + in_order; ++e) {
+      Tile<S> tile(p, memory, t % down * S::kRows, t / down % across * S::kColumns);
+      tile.run(e, p.examples_are == Examples::kAsTerms ? p.examples : 1);
     }
+  }
+}
+
+template <class S>
+[[nodiscard]] std::int64_t tiles_of(const ProductCall& p) {
+  return (p.rows + S::kRows - 1) / S::kRows * ((p.all_columns + S::kColumns - 1) / S::kColumns) *
+         (p.examples_are == Examples::kApart ? p.examples : 1);
+}
+template <class S>
+void start_tiles(const ProductCall& p, void* stream) {
+  std::int64_t terms = 0;
+  for (int k = 0; k < p.pair_count; ++k) {
+    terms += p.pairs[k].inner * (p.examples_are == Examples::kAsTerms ? p.examples : 1);
+  }
+  constexpr std::int64_t kTermsOfGroup = 8;  // fewer do not pay the addition of groups
+  const auto groups =
+      static_cast<unsigned>(std::clamp<std::int64_t>(terms / kTermsOfGroup, 1, S::kMostGroups));
+  launch("product", run_product<S>, blocks_for(tiles_of<S>(p), 1), S::kThreads * groups, stream, p);
+}
+/// In the largest tiles that keep the device busy.
+void start_in_tiles(const ProductCall& p, void* stream) {
+  constexpr std::int64_t kFew = FewColumns::kColumns;
+  constexpr unsigned kMostAtOnce = 16;  // blocks of a multiprocessor, in most_blocks()
+  if (p.all_columns == 1) {
+    start_tiles<OneColumn>(p, stream);
+  } else if (p.all_columns <= kFew) {
+    start_tiles<FewColumns>(p, stream);
+  } else if (tiles_of<Large>(p) * kMostAtOnce < most_blocks()) {
+    start_tiles<Middle>(p, stream);
+  } else {
+    start_tiles<Large>(p, stream);
   }
 }
 
@@ -154,7 +366,6 @@ class DeviceProduct {
   DeviceProduct(const Operand& c, Write write, std::int64_t examples)
       : c_(c), write_(write), table_(examples) {
     p_.examples = examples;
-    p_.steps = c.examples != 1 || examples == 1 ? 1 : 0;
   }
   void add(const Operand& a, ext::Transposed ta, const Operand& b, ext::Transposed tb) {
     const auto factor = [](const Operand& o, ext::Transposed t) {
@@ -191,22 +402,29 @@ class DeviceProduct {
     p_.start = table_.operand(start);
     p_.has_start = start_ != nullptr ? 1 : 0;
     p_.segments = table_.segments();
-    // A product reads no memory of its results, so results meet results at most.
-    const bool in_order =
-        p_.steps == 0 || (p_.examples > 1 && table_.meeting(false) != Meeting::kNowhere);
-    p_.examples_are_terms = in_order ? 1 : 0;
-    const std::int64_t down = (p_.rows + kSide - 1) / kSide;
-    const std::int64_t across = (p_.columns + kSide - 1) / kSide;
-    const std::int64_t count = down * across * (p_.examples_are_terms != 0 ? 1 : p_.examples);
-    if (count != 0) {
+    p_.examples_are = examples();
+    p_.all_columns = p_.columns * (p_.examples_are == Examples::kAsColumns ? p_.examples : 1);
+    if (p_.rows * p_.all_columns != 0 && p_.examples != 0) {
       const WordsOnDevice words(table_.words(), stream);
       p_.words = words.get();
-      launch("product", run_product, blocks_for(count, kProductThreads),
-             threads_for(count, kProductThreads), stream, p_);
+      start_in_tiles(p_, stream);
     }
   }
 
  private:
+  [[nodiscard]] Examples examples() {
+    if (c_.examples == 1 && p_.examples != 1) {
+      return Examples::kAsTerms;
+    }
+    // A product reads no memory of its results, so results meet results at most.
+    if (p_.examples > 1 && table_.meeting(false) != Meeting::kNowhere) {
+      return Examples::kInOrder;
+    }
+    const bool share = std::all_of(factors_, factors_ + p_.pair_count,
+                                   [](const auto& pair) { return pair[0]->examples == 1; });
+    return share ? Examples::kAsColumns : Examples::kApart;
+  }
+
   const Operand& c_;
   Write write_;
   const Operand* start_ = nullptr;
