@@ -19,9 +19,14 @@ import sys
 from importlib import import_module as _import_module
 from types import ModuleType as _ModuleType
 
+import _dynet as _extension
 import dynet_config
+
+# Before anyone looks at a function of the module. Imports follow:
+# ruff: noqa: E402
+_extension._dress_functions()
 from _dynet import *
-from _dynet import DynetParams, _dress_functions, _gpu_library
+from _dynet import DynetParams, _gpu_library
 
 from ._beam import beam_search_task as beam_search_task
 from ._bidirectional import BiRNNBuilder as BiRNNBuilder
@@ -151,7 +156,6 @@ def print_graphviz(**kwargs: object) -> None:
 
 
 def _start() -> None:
-    _dress_functions()
     params = DynetParams()
     params.from_args()
     conf = dynet_config.get()
@@ -164,4 +168,4 @@ with _Start():
     _start()
 
 # After the start: which class it is can be an option (--dynet-lstm vanilla).
-from _dynet import LSTMBuilder as LSTMBuilder  # noqa: E402
+from _dynet import LSTMBuilder as LSTMBuilder

@@ -18,6 +18,8 @@ import threading
 import warnings
 from typing import Any, NamedTuple
 
+import _dynet as _extension
+
 import dynet as _dynet
 
 from ._renamed import renamed as renamed
@@ -95,10 +97,9 @@ def _parameters(signature: tuple[str, str | None, tuple[Any, ...] | None]) -> li
 def _forms(function: Any) -> list[list[_Parameter]]:
     """The parameters of each form of a function, without forms that no user calls."""
     forms = [_parameters(signature) for signature in function.__nb_signature__]
-    owner = ast.Name(str(function.__qualname__).split(".")[0])
     for form in forms:
         if form and form[0].name == "self":
-            form[0] = form[0]._replace(promise=owner)
+            form[0] = form[0]._replace(promise=ast.Name(function.__objclass__.__name__))
     if function.__name__ == "__new__" and len(forms) > 1:
         del forms[0]  # the binding library's own, for pickling
     return forms
@@ -136,10 +137,10 @@ def _name_of_owner(value: Any, otherwise: str) -> str:
 
 def _property_of(function: Any) -> str:
     """``Trainer.learning_rate``, for the nameless function that gets or sets it."""
-    for owner in vars(_dynet).values():
-        for name, member in vars(owner).items() if isinstance(owner, type) else ():
-            if isinstance(member, property) and function in (member.fget, member.fset):
-                return f"{owner.__name__}.{name}"
+    owner = function.__objclass__
+    for name, member in vars(owner).items():
+        if isinstance(member, property) and function in (member.fget, member.fset):
+            return f"{owner.__name__}.{name}"
     return "a property"
 
 
@@ -151,6 +152,7 @@ _WORDS = {
     "float": "a number",
     "bool": "True or False",
     "str": "text",
+    "bytes": "bytes",
     "dict": "a dict",
     "Mapping": "a dict",
     "slice": "a slice",
@@ -203,7 +205,7 @@ def _words(promise: ast.expr) -> str:
                 kind = "tuple" if name == "tuple" else "list"
                 parts.append(f"a {kind} of " + " or ".join(map(_plural, _alternatives(inner))))
         else:
-            name = _last_name(one)
+            name = _last_name(one).lstrip("_")  # of a base that no program names
             is_an = name[0] in "AEIOU" or name.startswith("RNN")
             parts.append(_WORDS.get(name) or ("an " if is_an else "a ") + name)
     return " or ".join(dict.fromkeys(parts))
@@ -266,8 +268,10 @@ def told(value: Any) -> str:
     """A value and its type."""
     if value is None or isinstance(value, _dynet.Expression):
         return _text(value)
-    if hasattr(type(value), "__nb_signature__") or hasattr(value, "__nb_signature__"):
-        return f"{value!r}, which is not called"
+    if hasattr(value, "__nb_signature__"):
+        owner = getattr(value, "__self__", None)  # of a bound method
+        text = repr(value) if owner is None else f"<method {name_of(value, owner)}>"
+        return f"{text}, which is not called"
     return f"{_text(value)}, of type {type(value).__name__}"
 
 
@@ -279,6 +283,10 @@ def _is_number(value: Any) -> bool:
     return is_one and not isinstance(value, _dynet.Expression)
 
 
+#: Python's own types, by their names.
+_PLAIN = {one.__name__: one for one in (bytes, dict, list, slice, str, tuple)}
+
+
 def _fits_name(name: str, value: Any) -> bool:
     """Whether a value fits a type without entries. Numbers were checked by the module before."""
     if name in ("object", "Any"):
@@ -287,13 +295,11 @@ def _fits_name(name: str, value: Any) -> bool:
         return _is_number(value)
     if name == "bool":
         return isinstance(value, bool)
-    if name == "str":
-        return isinstance(value, str)
     if name == "PathLike":
         return hasattr(value, "__fspath__")
-    if name in ("dict", "slice", "tuple", "list"):
-        return isinstance(value, {"dict": dict, "slice": slice, "tuple": tuple, "list": list}[name])
-    kind = getattr(_dynet, name, None)
+    if name in _PLAIN:
+        return isinstance(value, _PLAIN[name])
+    kind = getattr(_dynet, name, None) or getattr(_extension, name, None)
     return not isinstance(kind, type) or isinstance(value, kind)
 
 
@@ -544,7 +550,7 @@ def explain(
 # ---- signatures for inspect ---------------------------------------------------------------------
 
 
-def signature_of(function: Any, is_bound: bool) -> Any:
+def signature_of(function: Any, is_bound: bool = False) -> Any:
     """`inspect.Signature` of the form with the most arguments."""
     import inspect
 

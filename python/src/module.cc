@@ -133,7 +133,7 @@ NB_MODULE(_dynet_once, m) {
   py::bind_pickling(m);
   py::bind_repr(m);  // last: of all classes
   py::bind_functions(m);
-  py::watch_calls(m);
+  py::bind_calls(m);
   m.attr("__name__") = own_name;
   keep_module(m);
 }

@@ -51,19 +51,20 @@ struct QuickWay;
 template <class R, class... A, R (*kFunction)(A...)>
 struct QuickWay<kFunction> {
   using Values = std::tuple<std::remove_cvref_t<A>...>;
-  static inline vectorcallfunc usual = nullptr;
+  static inline vectorcallfunc next =
+      nullptr;  ///< the way of the calls that this one does not make
 
   static PyObject* call(PyObject* function, PyObject* const* args, std::size_t flags_and_count,
                         PyObject* names) {
     const Entered entered;
-    if (names == nullptr && positional_count(flags_and_count) == sizeof...(A)) {
+    if (names == nullptr && PyVectorcall_NARGS(flags_and_count) == sizeof...(A)) {
       Values values;
       if (read(args, values, std::index_sequence_for<A...>())) {
         PyObject* result = guarded([&] { return object_of(run(values)).release().ptr(); });
         return result != nullptr ? result : explain_failure(function, args, flags_and_count);
       }
     }
-    return usual(function, args, flags_and_count, names);
+    return next(function, args, flags_and_count, names);
   }
 
  private:
@@ -83,11 +84,11 @@ struct QuickWay<kFunction> {
 };
 
 /// Puts the quick way to `kFunction` in front of the function `name` of `scope`. Of several ways to
-/// one function, each takes another number of arguments. Before watch_calls.
+/// one function, each takes another number of arguments. Before wrap_functions.
 template <auto kFunction>
 void add_quick_way(nb::handle scope, const char* name) {
   using Way = QuickWay<kFunction>;
-  add_quick_way(scope, name, &Way::call, &Way::usual);
+  add_quick_way(scope, name, &Way::call, &Way::next);
 }
 
 }  // namespace dynet::python

@@ -8,6 +8,7 @@ import pickle
 import pydoc
 import re
 
+import _dynet
 import dynet as dy
 import numpy as np
 import pytest
@@ -18,9 +19,41 @@ ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 def test_functions_show_their_names():
     m = dy.ParameterCollection()
     assert repr(dy.tanh) == "<function dynet.tanh>"
-    assert repr(m.add_parameters) == "<method ParameterCollection.add_parameters>"
+    assert repr(dy.ParameterCollection.add_parameters) == (
+        "<method ParameterCollection.add_parameters>"
+    )
     assert repr(dy.GRUBuilder.initial_state) == "<method _RNNBuilder.initial_state>"
-    assert repr(dy.GRUBuilder(1, 2, 3, m).initial_state) == "<method GRUBuilder.initial_state>"
+    bound = dy.GRUBuilder(1, 2, 3, m).initial_state
+    assert repr(bound).startswith("<bound method _RNNBuilder.initial_state of GRUBuilder of 1")
+
+
+def members(cls):
+    """Members of a class, with the functions of properties and class methods."""
+    for member in vars(cls).values():
+        inner = (getattr(member, name, None) for name in ("fget", "fset", "__func__"))
+        yield from (one for one in (member, *inner) if hasattr(one, "__nb_signature__"))
+
+
+def test_no_function_of_the_binding_library_is_left():
+    """Calls of such a function would not be explained, and without a GIL have no lock."""
+    kinds = set()
+    for value in vars(_dynet).values():
+        if isinstance(value, type):
+            for one in members(value):
+                kinds.add(type(one))
+                assert one.__objclass__ is value or one in members(one.__objclass__)
+        elif hasattr(value, "__nb_signature__"):
+            kinds.add(type(value))
+            assert not hasattr(value, "__objclass__")
+    assert {kind.__name__ for kind in kinds} == {"function", "method"}
+    assert len(kinds) == 2 and {kind.__module__ for kind in kinds} == {"builtins"}
+
+
+def test_a_function_has_one_object():
+    assert dy.cwise_multiply is dy.cmult
+    x = dy.inputVector([1.0])
+    assert x.npvalue == x.npvalue and x.npvalue.__self__ is x
+    assert inspect.ismethod(x.npvalue) and x.npvalue.__func__ is dy.Expression.npvalue
 
 
 def test_signatures():

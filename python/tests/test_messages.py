@@ -69,7 +69,7 @@ CLASSES: list[Row] = [
 ]  # fmt: skip
 
 METHODS: list[Row] = [
-    (lambda w: w.gru.initial_state.transduce([w.x]), AttributeError, "GRUBuilder.initial_state is a method, which has no attribute 'transduce'; call it: initial_state().transduce"),
+    (lambda w: w.gru.initial_state.transduce([w.x]), AttributeError, "RNNBuilder.initial_state is a method, which has no attribute 'transduce'; call it: initial_state().transduce"),
     (lambda w: dy.renew_cg.nodes, AttributeError, "renew_cg is a function, which has no attribute 'nodes'; call it: renew_cg().nodes"),
     (lambda w: dy.tanh(w.gru.initial_state), TypeError, "x is <method GRUBuilder.initial_state>, which is not called; want an expression"),
     (lambda w: w.gru.set_dropout("a"), TypeError, "GRUBuilder.set_dropout: f is 'a', of type str; want a number"),
