@@ -1,10 +1,10 @@
 // One command, one table: the costs of the library on this machine. One pinned core, the best of
 // three rounds for each row, the machine's own limits from the same run.
 //
-//   dynet_bench                      everything, two minutes at most
-//   dynet_bench --only graph         one part: graph, kernels, ops, models, builders, processes
-//   dynet_bench --probes 76000       the numbers for bench/paper: the machine, a pass of Adam
-//   dynet_bench --csv rows.csv --json rows.json
+//   dynet_bench                      everything, six minutes at most
+//   dynet_bench --only graph         one part: graph, kernels, ops, models, builders, plain,
+//   processes dynet_bench --probes 76000       the numbers for bench/paper: the machine, a pass of
+//   Adam dynet_bench --csv rows.csv --json rows.json
 
 #include <algorithm>
 #include <cstdio>
@@ -98,6 +98,9 @@ void measure_parts(Report& report, const Settings& settings, const std::vector<s
   if (wanted("builders")) {
     measure_builders(report, settings);
   }
+  if (wanted("plain")) {
+    measure_plain(report, settings);
+  }
   if (wanted("processes")) {
     measure_processes(report, "/proc/self/exe", python);
   }
@@ -110,8 +113,9 @@ int run(int argc, char** argv) {
   std::vector<std::size_t> probes;
   Settings settings;
   app.add_option("--only", only,
-                 "graph, kernels, ops, models, builders or processes; may be given again")
-      ->check(CLI::IsMember({"graph", "kernels", "ops", "models", "builders", "processes"}));
+                 "graph, kernels, ops, models, builders, plain or processes; may be given again")
+      ->check(
+          CLI::IsMember({"graph", "kernels", "ops", "models", "builders", "plain", "processes"}));
   app.add_option("--csv", csv, "write the rows to this file");
   app.add_option("--json", json, "write the rows to this file");
   app.add_option("--python", python,

@@ -1,8 +1,8 @@
 // Programs whose instructions are counted: building, scheduling and running a tagger and a tree
-// LSTM with nodes of the smallest size, and scheduling the networks in plain operations of
-// networks.cc. tools/checks/instructions runs this program under callgrind, which counts each call
-// of a `stage_*` function for itself, and compares the counts with instructions.txt. Times vary
-// from run to run, and counts hardly do: a slower framework shows even on a busy machine.
+// LSTM with nodes of the smallest size, cells, and the networks in plain operations of networks.cc.
+// tools/checks/instructions runs this program under callgrind, which counts each call of a
+// `stage_*` function for itself, and compares the counts with instructions.txt. Times vary from run
+// to run, and counts hardly do: a slower framework shows even on a busy machine.
 //
 // Prints "PROGRAM STAGE NODES" for each counted call, in order, and "PROGRAM groups NUMBER BOUND".
 
@@ -259,8 +259,7 @@ void print_groups(const char* prefix, const Network& program, const schedule::Pl
 }
 
 /// Runs all stages three times to warm up the memory, then the counted functions once. Runs without
-/// batching are for the networks, and do not count building: the networks mostly look up their
-/// weights by name there.
+/// batching do not count building, which is the same.
 /// `steps`: counted in place of nodes, unless 0; then building is counted, too.
 void count_stages(const char* prefix, const Network& program, bool batching, unsigned steps = 0) {
   ComputationGraph cg(batching);
@@ -286,15 +285,6 @@ void count_stages(const char* prefix, const Network& program, bool batching, uns
   if (batching) {
     print_groups(prefix, program, plans.plan);
   }
-}
-
-void count_schedule(const Network& program) {
-  ComputationGraph cg(true);
-  program.add(cg);
-  Plans plans(cg.state().graph);
-  stage_schedule(cg.state().graph, plans);
-  std::printf("plain-%s schedule %zu\n", program.name, plans.wanted.size());
-  print_groups("plain-", program, plans.plan);
 }
 
 /// Instructions for each step of a cell: as nodes, as a Cell, and with a builder; merged, and one
@@ -336,7 +326,7 @@ void count_all() {
   count_stages("", {"tree", [&](ComputationGraph& cg) { return tree.add(cg); }}, true);
   count_cells();
   for (const Network& network : networks()) {
-    count_schedule(network);
+    count_stages("plain-", network, true);
     if (std::string_view(network.name) == "tree") {
       count_stages("off-", network, false);  // batching off: the cost of a call
     }

@@ -60,6 +60,8 @@ void serve_op_cases();
 void measure_models(Report& report, const Settings& settings);
 /// One row per recurrent builder.
 void measure_builders(Report& report, const Settings& settings);
+/// The networks in plain operations, beside the same with builders.
+void measure_plain(Report& report, const Settings& settings);
 /// `self`: this program, which is started again; `python`: an interpreter, or "" for none.
 void measure_processes(Report& report, const std::string& self, const std::string& python);
 /// Time of one pass of Adam over `n` parameters.

@@ -51,6 +51,11 @@ Expression extreme_of(const char* name, OfTwo of_two, Nodes xs, Where where) {
   return best;
 }
 
+/// Without a node where nothing changes: aliases run one by one.
+Expression as_shape(const Expression& x, const Dim& shape, Where where) {
+  return x.dim().single_batch() == shape ? x : reshape(x, shape, where);
+}
+
 Expression logsumexp_of(Nodes xs, Where where) {
   check_list("logsumexp", xs, where);
   if (xs.size() == 1) {
@@ -65,9 +70,9 @@ Expression logsumexp_of(Nodes xs, Where where) {
       throw errors::ShapeError("logsumexp(xs): the list has " + to_string(xs[0].dim()) + " and " +
                                to_string(x.dim()) + "; want equal shapes" + graph::built_at(where));
     }
-    columns.push_back(reshape(x, flat, where));
+    columns.push_back(as_shape(x, flat, where));
   }
-  return reshape(logsumexp_dim(concatenate(columns, 1, where), 1, where), shape, where);
+  return as_shape(logsumexp_dim(concatenate(columns, 1, where), 1, where), shape, where);
 }
 
 Expression add_hinge_dim(const Expression& x, const ext::NodePayload& indices, unsigned classes,

@@ -1,0 +1,140 @@
+// Programs as people write them, from plain operations: examples a second, with batching on and
+// off, beside the same program with builders. A row passes over kPass examples, the same ones for
+// every number of examples in a graph. Training is forward, backward and forgetting the gradients:
+// an update would be the same work for all. Rounds of the three programs of a row alternate, so
+// that a machine that becomes slower does so for all; processor time counts.
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dynet/expr.h"
+
+#include "api/graph_state.h"
+#include "network_parts.h"
+#include "networks.h"
+#include "report.h"
+#include "schedule/policy.h"
+
+namespace dynet::bench {
+namespace {
+
+constexpr unsigned kPlainSize = 64;
+constexpr unsigned kPass = 64;
+
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+/// One way to run the examples of a network.
+class PlainRun {
+ public:
+  PlainRun(const NetworkKind& kind, unsigned examples, bool trains, bool batching,
+           bool has_builders)
+      : kind_(kind),
+        examples_(examples),
+        trains_(trains),
+        batching_(batching),
+        world_(kPlainSize, has_builders) {}
+
+  /// Keeps the time of the fastest pass.
+  void time_pass() {
+    const double start = processor_seconds();
+    pass();
+    const double seconds = processor_seconds() - start;
+    best_ = best_ ? std::min(*best_, seconds) : seconds;
+  }
+  void pass() {
+    world_.rewind();
+    for (unsigned begin = 0; begin < kPass; begin += examples_) {
+      ComputationGraph cg(batching_);
+      world_.begin(cg);
+      const Expression loss = add_examples(kind_, world_, examples_);
+      cg.forward(loss);
+      if (trains_) {
+        cg.backward(loss);
+        world_.parameters.reset_gradient();
+      }
+    }
+  }
+  [[nodiscard]] double rate() const { return kPass / *best_; }
+
+  /// Groups of the first graph as a multiple of the lower bound.
+  [[nodiscard]] double groups_to_bound() {
+    world_.rewind();
+    ComputationGraph cg(true);
+    world_.begin(cg);
+    add_examples(kind_, world_, examples_);
+    const graph::Graph& nodes = cg.state().graph;
+    std::vector<graph::NodeId> wanted;
+    for (graph::NodeId n = 0; n < nodes.size(); ++n) {
+      if (nodes[n].record().reads_storage != ext::Storage::kWhole && nodes[n].output == 0) {
+        wanted.push_back(n);
+      }
+    }
+    schedule::Scheduler scheduler;
+    schedule::Plan plan;
+    scheduler.plan(nodes, wanted, plan);
+    return static_cast<double>(plan.groups.size()) / plan.bound;
+  }
+
+ private:
+  const NetworkKind& kind_;
+  unsigned examples_;
+  bool trains_, batching_;
+  World world_;
+  std::optional<double> best_;
+};
+
+void time_all(const std::vector<PlainRun*>& runs, const Settings& settings) {
+  for (PlainRun* run : runs) {
+    run->pass();  // a first pass, as memory grows
+  }
+  const double end = processor_seconds() + settings.seconds * static_cast<double>(runs.size());
+  int rounds = 0;
+  do {
+    for (PlainRun* run : runs) {
+      run->time_pass();
+    }
+  } while (++rounds < 2 || (!settings.is_quick && rounds < 20 && processor_seconds() < end));
+}
+
+void add_plain_row(Report& report, const Settings& settings, const NetworkKind& kind,
+                   unsigned examples, bool trains) {
+  PlainRun merged(kind, examples, trains, true, false);
+  PlainRun off(kind, examples, trains, false, false);
+  std::vector<PlainRun*> runs{&merged, &off};
+  std::optional<PlainRun> built;
+  if (kind.has_builders) {
+    runs.push_back(&built.emplace(kind, examples, trains, true, true));
+  }
+  time_all(runs, settings);
+  char note[160];
+  int used = std::snprintf(note, sizeof note, "batching off %.0f (%.2f); groups / bound %.2f",
+                           off.rate(), merged.rate() / off.rate(), merged.groups_to_bound());
+  if (built) {
+    std::snprintf(note + used, sizeof note - static_cast<std::size_t>(used),
+                  "; builders %.0f, whose time is %.2f", built->rate(),
+                  merged.rate() / built->rate());
+  }
+  char name[96];
+  std::snprintf(name, sizeof name, "%s n%u %s", kind.name, examples,
+                trains ? "training" : "inference");
+  report.add({"programs in plain operations, vectors of 64", name, merged.rate(), "examples/s",
+              Want::kNothing, 0, note});
+}
+
+}  // namespace
+
+void measure_plain(Report& report, const Settings& settings) {
+  for (const NetworkKind& kind : network_kinds()) {
+    for (const unsigned examples : {1U, 16U, 64U}) {
+      add_plain_row(report, settings, kind, examples, true);
+      add_plain_row(report, settings, kind, examples, false);
+    }
+  }
+}
+
+}  // namespace dynet::bench
