@@ -57,10 +57,16 @@ def functions() -> dict[str, str]:
     return {key: text for key, text in texts.items() if key.isidentifier()}  # operators have none
 
 
-# ---- builders
+# ---- builders, encodings and schedules
 
-BUILDERS = ("rnn", "gru", "lstm", "fast-lstm", "treelstm", "tree-builders")
-COMMENT = re.compile(r"((?:^/// ?.*\n)+)(?:struct|class) (\w+Builder)\b", re.M)
+BUILDERS = (
+    *("rnn", "gru", "lstm", "fast-lstm", "treelstm", "tree-builders", "attention", "transformer"),
+    *("cfsm-builder", "hsm-builder", "adaptive-softmax", "sampled-softmax"),
+    *("crf-builder", "semi-crf-builder", "trainers/schedule"),
+)
+COMMENT = re.compile(
+    r"((?:^/// ?.*\n)+)(?:struct|class) (\w*(?:Builder|Encoding|Schedule))\b", re.M
+)
 ELSEWHERE = re.compile(r" \((\w+) has the formula\)")
 
 
@@ -88,7 +94,10 @@ def builders() -> dict[str, str]:
                 own.append(ELSEWHERE.sub("", part))
             if base := ELSEWHERE.search(part):
                 own += [p for p in comments[base[1]] if p.startswith("    ")]
-        texts[name] = "\n\n".join(own)
+        text = "\n\n".join(own)
+        for cpp, python in PYTHON_PARAMETERS.get(name, {}).items():
+            text = re.sub(rf"\b{cpp}\b", python, text)
+        texts[name] = text
     return texts
 
 

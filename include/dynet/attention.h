@@ -143,7 +143,7 @@ class MLPAttentionBuilder final : public ScoringAttentionBuilder {
 };
 
 /// Scaled dot products (Vaswani et al., 2017): the score of key k for query q is k . q /
-/// sqrt(size). No parameters.
+/// sqrt(dim). No parameters.
 class DotAttentionBuilder final : public ScoringAttentionBuilder {
  public:
   DotAttentionBuilder() = default;

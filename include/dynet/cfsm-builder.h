@@ -31,8 +31,12 @@
 
 namespace dynet {
 
-/// A distribution over words (or other classes), given a vector. Copies of a builder share its
-/// parameters. Thread rule: one thread at a time, like its graph.
+/// A distribution over words (or other classes), given a vector.
+///
+/// C++: Copies of a builder share its parameters. Thread rule: one thread at a time, like its
+/// graph.
+///
+/// Python: Without `update` its parameters get no gradient.
 class SoftmaxBuilder {
  public:
   SoftmaxBuilder() = default;
@@ -346,6 +350,9 @@ class StandardSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
 /// numbered as they first appear. Parameters, in the collection `class-factored-softmax-builder`:
 /// r2c {classes,rep_dim}, cbias {classes} (0), then for each class of n > 1 words w {n,rep_dim}, b
 /// {n} (0); no biases if `bias` is false.
+///
+/// Python: The file may be a list of its lines. `dict` maps words to ids 0, 1, 2, ..., and gets the
+/// words that it lacks.
 class ClassFactoredSoftmaxBuilder final : public detail::TreeSoftmaxBuilder {
  public:
   ClassFactoredSoftmaxBuilder() = default;

@@ -34,11 +34,15 @@ struct ScoredTags {
   float score = 0.0F;
 };
 
-/// Transitions between tags, with losses and the best sequence.
+/// A conditional random field over the tags of a sequence (Lafferty et al., 2001). Scores
+/// {tags,steps} say how well each tag fits each step; the parameters, how well each tag follows
+/// another, and stands first and last.
 ///
 /// Parameters, in the collection `crf-builder`, all 0: transitions {tags,tags}, element (i, j) for
-/// the step from tag j to tag i, start {tags}, end {tags}. Copies of a builder share them. Thread
-/// rule: one thread at a time, like its graph.
+/// the step from tag j to tag i, start {tags}, end {tags}.
+///
+/// C++: Copies of a builder share the parameters. Thread rule: one thread at a time, like its
+/// graph.
 class CRFBuilder {
  public:
   CRFBuilder() = default;

@@ -22,6 +22,9 @@ using Cluster = detail::Cluster;
 /// collection `hsm-builder`, a node before its children and these as they first appear: none for
 /// one outcome; for two w {1,rep_dim}, b {1}, p(first) = logistic(w rep + b); for k > 2
 /// w {k,rep_dim}, b {k}, a softmax; biases are 0.
+///
+/// Python: The file may be a list of its lines. `dict` maps words to ids 0, 1, 2, ..., and gets the
+/// words that it lacks.
 class HierarchicalSoftmaxBuilder final : public detail::TreeSoftmaxBuilder {
  public:
   HierarchicalSoftmaxBuilder() = default;

@@ -63,6 +63,10 @@ enum class SampledLoss { kNce, kSampledSoftmax, kBlackOut };
 /// Parameters, in the collection `sampled-softmax-builder`: tables w, a row {rep_dim} per word, and
 /// b, a row {1} (0) per word unless `bias` is false: a sampled loss changes only the rows that it
 /// read.
+///
+/// Python: The noise words are `samples` words, drawn once per graph with probabilities
+/// proportional to count ** alpha. `loss` is 'sampled_softmax' (Jean et al., 2015), 'nce' (Gutmann
+/// and Hyvaerinen, 2010) or 'blackout' (Ji et al., 2016).
 class SampledSoftmaxBuilder final : public detail::CheckedSoftmaxBuilder {
  public:
   SampledSoftmaxBuilder() = default;

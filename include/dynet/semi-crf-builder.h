@@ -35,11 +35,16 @@ struct ScoredSegments {
   float score = 0.0F;
 };
 
-/// Transitions between the labels of segments, with losses and the best segments.
+/// A semi-Markov conditional random field (Sarawagi and Cohen, 2004): it divides a sequence into
+/// segments (label, begin, end) of at most `max_length` steps. Scores {labels,steps,max_length}:
+/// element (y, i, d) is for the segment of d + 1 steps that begins at step i and has label y; a
+/// score of -inf forbids the segment.
 ///
 /// Parameters, in the collection `semi-crf-builder`, all 0: transitions {labels,labels}, element
-/// (i, j) for a segment of label i behind one of label j, start {labels}, end {labels}. Copies of a
-/// builder share them. Thread rule: one thread at a time, like its graph.
+/// (i, j) for a segment of label i behind one of label j, start {labels}, end {labels}.
+///
+/// C++: Copies of a builder share the parameters. Thread rule: one thread at a time, like its
+/// graph.
 class SemiCRFBuilder {
  public:
   SemiCRFBuilder() = default;

@@ -142,7 +142,7 @@ class TransformerStack {
 
 }  // namespace detail
 
-/// Layers in which each position attends to all of its sequence.
+/// Layers in which each position attends to all of its sequence (Vaswani et al., 2017).
 ///
 /// Parameters, in the collection `transformer-encoder`: for each layer a collection
 /// `transformer-encoder-layer` with the collection of a MultiHeadAttentionBuilder, then w1
@@ -171,6 +171,8 @@ class TransformerEncoderBuilder final : public detail::TransformerStack {
 /// `transformer-decoder-layer` with the collections of one or two MultiHeadAttentionBuilders (of
 /// the sequence, of the memory), then as in an encoder's layer, and with a memory memory-norm-g,
 /// memory-norm-b; at last as in TransformerEncoderBuilder.
+///
+/// Python: With `has_memory` there is an encoder, whose output has `memory_dim` rows (0: `dim`).
 class TransformerDecoderBuilder final : public detail::TransformerStack {
  public:
   TransformerDecoderBuilder() = default;
@@ -203,7 +205,9 @@ class TransformerDecoderBuilder final : public detail::TransformerStack {
                                               Where where) const;
 };
 
-/// Numbers that encode a position, added to each position. Thread rule: one thread at a time.
+/// Numbers that encode a position, added to each position.
+///
+/// C++: Thread rule: one thread at a time.
 class PositionalEncoding {
  public:
   PositionalEncoding(const PositionalEncoding&) = default;

@@ -16,6 +16,7 @@
 #include "binding.h"
 #include "graph.h"
 #include "held.h"
+#include "texts.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -94,24 +95,20 @@ nb::class_<Held<Builder>> define_scoring(nb::module_& m, const char* name, const
 void bind_attention(nb::module_& m) {
   using nb::arg;
   bind_memory(m);
-  auto mlp = define_scoring<MLPAttentionBuilder>(
-      m, "MLPAttentionBuilder",
-      "Additive attention (Bahdanau et al., 2015): scores are v . tanh(wk key + b + wq query).");
+  auto mlp =
+      define_scoring<MLPAttentionBuilder>(m, "MLPAttentionBuilder", texts::MLPAttentionBuilder);
   def_init(mlp, &make_held<MLPAttentionBuilder, unsigned, unsigned, unsigned>, arg("query_dim"),
            arg("key_dim"), arg("hidden_dim"), arg("model"));
-  auto dot = define_scoring<DotAttentionBuilder>(
-      m, "DotAttentionBuilder", "Scaled dot products: scores are key . query / sqrt(dim).");
+  auto dot =
+      define_scoring<DotAttentionBuilder>(m, "DotAttentionBuilder", texts::DotAttentionBuilder);
   def_init(dot, &make_held<DotAttentionBuilder, unsigned>, arg("dim"), arg("model"));
-  auto biaffine = define_scoring<BiaffineAttentionBuilder>(
-      m, "BiaffineAttentionBuilder",
-      "Biaffine attention (Dozat and Manning, 2017): scores are key . (u query + b).");
+  auto biaffine = define_scoring<BiaffineAttentionBuilder>(m, "BiaffineAttentionBuilder",
+                                                           texts::BiaffineAttentionBuilder);
   def_init(biaffine, &make_held<BiaffineAttentionBuilder, unsigned, unsigned>, arg("query_dim"),
            arg("key_dim"), arg("model"));
   using Heads = Held<MultiHeadAttentionBuilder>;
-  auto heads = define_attention<MultiHeadAttentionBuilder>(
-      m, "MultiHeadAttentionBuilder",
-      "Several scaled dot products side by side (Vaswani et al., 2017), with projections of "
-      "queries, keys, values and results.");
+  auto heads = define_attention<MultiHeadAttentionBuilder>(m, "MultiHeadAttentionBuilder",
+                                                           texts::MultiHeadAttentionBuilder);
   def_init(
       heads,
       +[](unsigned dim, unsigned count, ParameterCollection& model, unsigned memory_dim) {
@@ -189,9 +186,8 @@ void bind_encoder(nb::module_& m) {
           nb::sig("def output(self) -> typing.Any"),
           "At the positions read last; None before the first.")
       .def("positions", &TransformerState::positions, "Number of positions read.");
-  auto encoder = define_stack<TransformerEncoderBuilder>(
-      m, "TransformerEncoderBuilder",
-      "Layers in which each position attends to all of its sequence (Vaswani et al., 2017).");
+  auto encoder = define_stack<TransformerEncoderBuilder>(m, "TransformerEncoderBuilder",
+                                                         texts::TransformerEncoderBuilder);
   def_init(
       encoder,
       +[](unsigned layers, unsigned dim, unsigned heads, unsigned hidden_dim,
@@ -214,10 +210,8 @@ void bind_encoder(nb::module_& m) {
 void bind_decoder(nb::module_& m) {
   using nb::arg;
   using Decoder = Held<TransformerDecoderBuilder>;
-  auto decoder = define_stack<TransformerDecoderBuilder>(
-      m, "TransformerDecoderBuilder",
-      "Layers in which each position attends to itself and earlier positions and, with "
-      "`has_memory`, to the output of an encoder, whose size is `memory_dim` (0: `dim`).");
+  auto decoder = define_stack<TransformerDecoderBuilder>(m, "TransformerDecoderBuilder",
+                                                         texts::TransformerDecoderBuilder);
   def_init(
       decoder,
       +[](unsigned layers, unsigned dim, unsigned heads, unsigned hidden_dim,
@@ -262,8 +256,7 @@ struct PyLearnedEncoding : PyPositionalEncoding {
 
 void bind_encodings(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyPositionalEncoding>(m, "PositionalEncoding",
-                                   "Numbers that say which position it is, added to each position.")
+  nb::class_<PyPositionalEncoding>(m, "PositionalEncoding", texts::PositionalEncoding)
       .def(
           "add",
           [](const PyPositionalEncoding& e, const ExprArg& x, unsigned first) {
@@ -271,16 +264,16 @@ void bind_encodings(nb::module_& m) {
           },
           arg("x"), arg("first") = 0U,
           "x plus the encodings of the positions `first`, `first` + 1, ...");
-  nb::class_<PySinusoidalEncoding, PyPositionalEncoding> sinusoidal(
-      m, "SinusoidalEncoding", "Sines and cosines, for any number of positions.");
+  nb::class_<PySinusoidalEncoding, PyPositionalEncoding> sinusoidal(m, "SinusoidalEncoding",
+                                                                    texts::SinusoidalEncoding);
   def_init(
       sinusoidal,
       +[](unsigned dim) -> std::unique_ptr<PositionalEncoding> {
         return std::make_unique<SinusoidalEncoding>(dim);
       },
       arg("dim"));
-  nb::class_<PyLearnedEncoding, PyPositionalEncoding> learned(
-      m, "LearnedEncoding", "A vector for each position, learned.");
+  nb::class_<PyLearnedEncoding, PyPositionalEncoding> learned(m, "LearnedEncoding",
+                                                              texts::LearnedEncoding);
   def_init(
       learned,
       +[](unsigned dim, unsigned max_positions,

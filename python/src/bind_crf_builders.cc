@@ -15,6 +15,7 @@
 #include "graph.h"
 #include "held.h"
 #include "lists.h"
+#include "texts.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -42,11 +43,7 @@ nb::list scored_list(const std::vector<ScoredTags>& several) {
 nb::class_<Held<CRFBuilder>> define_crf(nb::module_& m) {
   using nb::arg;
   using Py = Held<CRFBuilder>;
-  auto c = define_held<CRFBuilder>(
-      m, "CRFBuilder",
-      "A conditional random field over the tags of a sequence (Lafferty et al., 2001). Scores "
-      "{tags,steps} say how well each tag fits each step; the parameters, how well each tag "
-      "follows another, and stands first and last.");
+  auto c = define_held<CRFBuilder>(m, "CRFBuilder", texts::CRFBuilder);
   def_init(c, &make_held<CRFBuilder, unsigned>, arg("tags"), arg("model"));
   c.def(
        "forbid",
@@ -224,12 +221,7 @@ void bind_segment_losses(nb::class_<Semi>& c) {
 
 void bind_semi_crf(nb::module_& m) {
   using nb::arg;
-  auto c = define_held<SemiCRFBuilder>(
-      m, "SemiCRFBuilder",
-      "A semi-Markov conditional random field (Sarawagi and Cohen, 2004): it divides a sequence "
-      "into segments (label, begin, end) of at most `max_length` steps. Scores "
-      "{labels,steps,max_length}: element (y, i, d) is for the segment of d + 1 steps that begins "
-      "at step i and has label y; a score of -inf forbids the segment.");
+  auto c = define_held<SemiCRFBuilder>(m, "SemiCRFBuilder", texts::SemiCRFBuilder);
   def_init(c, &make_held<SemiCRFBuilder, unsigned, unsigned>, arg("labels"), arg("max_length"),
            arg("model"));
   bind_segment_losses(c);

@@ -20,6 +20,7 @@
 #include "binding.h"
 #include "graph.h"
 #include "made.h"
+#include "texts.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -167,9 +168,7 @@ void def_of_indices(Class& c, const char* name, const char* sig, const char* doc
 void bind_softmax_base(nb::module_& m) {
   using nb::arg;
   using Py = PySoftmaxBuilder;
-  nb::class_<Py> c(m, "SoftmaxBuilder",
-                   "A distribution over words (or other classes), given a vector. "
-                   "Without `update` its parameters get no gradient.");
+  nb::class_<Py> c(m, "SoftmaxBuilder", texts::SoftmaxBuilder);
   def_of_index(c, "neg_log_softmax", "c",
                "def neg_log_softmax(self, x: Expression, c: int, update: bool = True) -> "
                "Expression",
@@ -205,11 +204,8 @@ void bind_softmax_base(nb::module_& m) {
 void bind_class_factored(nb::module_& m) {
   using nb::arg;
   using Py = PyClassFactoredSoftmaxBuilder;
-  nb::class_<Py, PySoftmaxBuilder> c(
-      m, "ClassFactoredSoftmaxBuilder",
-      "The softmax in two steps: first the word's class, then the word among the words of the "
-      "class. Each line of the file, which may be given as a list of lines, is a class and a word; "
-      "`dict` maps words to ids 0, 1, 2, ..., and gets the words that it lacks.");
+  nb::class_<Py, PySoftmaxBuilder> c(m, "ClassFactoredSoftmaxBuilder",
+                                     texts::ClassFactoredSoftmaxBuilder);
   def_init(c, &make_of_clusters<ClassFactoredSoftmaxBuilder, bool>, arg("input_dim"),
            arg("cluster_file"), arg("dict"), arg("pc"), arg("bias") = true);
   def_of_vector(c, "class_logits", "Scores of the classes.",
@@ -253,12 +249,7 @@ SampledLoss loss_of(const std::string& name) {
 void bind_sampled(nb::module_& m) {
   using nb::arg;
   using Py = PySampledSoftmaxBuilder;
-  nb::class_<Py, PySoftmaxBuilder> c(
-      m, "SampledSoftmaxBuilder",
-      "A plain softmax with losses for training that look at a few words: `samples` of them, drawn "
-      "once per graph with probabilities proportional to count ** alpha. `loss` is "
-      "'sampled_softmax' (Jean et al., 2015), 'nce' (Gutmann and Hyvaerinen, 2010) or 'blackout' "
-      "(Ji et al., 2016). neg_log_softmax and the distribution are exact.");
+  nb::class_<Py, PySoftmaxBuilder> c(m, "SampledSoftmaxBuilder", texts::SampledSoftmaxBuilder);
   def_init(
       c,
       +[](unsigned input_dim, const std::vector<double>& counts, unsigned samples,
@@ -299,11 +290,8 @@ void bind_sampled(nb::module_& m) {
 
 void bind_adaptive(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyAdaptiveSoftmaxBuilder, PySoftmaxBuilder> c(
-      m, "AdaptiveSoftmaxBuilder",
-      "The adaptive softmax (Grave et al., 2017), for words numbered from the most frequent one "
-      "on. The words from cutoff i to the next cutoff are a cluster; a word of a cluster is chosen "
-      "after a projection to input_dim / div_value ** (i + 1) numbers.");
+  nb::class_<PyAdaptiveSoftmaxBuilder, PySoftmaxBuilder> c(m, "AdaptiveSoftmaxBuilder",
+                                                           texts::AdaptiveSoftmaxBuilder);
   def_init(
       c,
       +[](unsigned input_dim, unsigned num_classes, const IndexListArg& cutoffs,
@@ -338,8 +326,8 @@ void Clusters::read() {
 void bind_softmax_builders(nb::module_& m) {
   using nb::arg;
   bind_softmax_base(m);
-  nb::class_<PyStandardSoftmaxBuilder, PySoftmaxBuilder> standard(
-      m, "StandardSoftmaxBuilder", "The plain softmax: softmax(W x + b).");
+  nb::class_<PyStandardSoftmaxBuilder, PySoftmaxBuilder> standard(m, "StandardSoftmaxBuilder",
+                                                                  texts::StandardSoftmaxBuilder);
   def_init(
       standard,
       +[](unsigned input_dim, unsigned num_classes, ParameterCollection& pc,
@@ -351,10 +339,7 @@ void bind_softmax_builders(nb::module_& m) {
   bind_adaptive(m);
   bind_sampled(m);
   nb::class_<PyHierarchicalSoftmaxBuilder, PySoftmaxBuilder> hierarchical(
-      m, "HierarchicalSoftmaxBuilder",
-      "The softmax as a walk down a tree. Each line of the file, which may be given as a list of "
-      "lines, is symbols between spaces, which lead to the word, a tab and the word; `dict` maps "
-      "words to ids 0, 1, 2, ..., and gets the words that it lacks.");
+      m, "HierarchicalSoftmaxBuilder", texts::HierarchicalSoftmaxBuilder);
   def_init(hierarchical, &make_of_clusters<HierarchicalSoftmaxBuilder>, arg("input_dim"),
            arg("cluster_file"), arg("dict"), arg("pc"));
 }

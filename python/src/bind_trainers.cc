@@ -26,6 +26,7 @@
 
 #include "binding.h"
 #include "gil.h"
+#include "texts.h"
 
 namespace dynet::python {
 namespace {
@@ -105,9 +106,7 @@ std::string schedule_text(const Schedule& s) {
 
 void bind_schedules(nb::module_& m) {
   using nb::arg;
-  nb::class_<Schedule>(m, "Schedule",
-                       "Base of the schedules: the learning rate as a function of the number of "
-                       "updates, for trainer.set_schedule(). A schedule never changes.")
+  nb::class_<Schedule>(m, "Schedule", texts::Schedule)
       .def(
           "rate",
           [](const Schedule& s, std::int64_t done) {
@@ -115,12 +114,9 @@ void bind_schedules(nb::module_& m) {
           },
           arg("done"), "The rate of the update that comes after `done` updates.")
       .def("__repr__", &schedule_text);
-  nb::class_<ConstantSchedule, Schedule>(m, "ConstantSchedule", "The same rate, always.")
+  nb::class_<ConstantSchedule, Schedule>(m, "ConstantSchedule", texts::ConstantSchedule)
       .def(nb::init<double>(), arg("rate"));
-  nb::class_<WarmupSchedule, Schedule>(
-      m, "WarmupSchedule",
-      "The n-th update has n / updates of the first rate of another schedule, which starts with "
-      "the update number `updates`. A number in its place is a rate that stays.")
+  nb::class_<WarmupSchedule, Schedule>(m, "WarmupSchedule", texts::WarmupSchedule)
       .def(
           "__init__",
           [](WarmupSchedule* self, std::int64_t updates, const ScheduleOrRate& then) {
@@ -132,10 +128,7 @@ void bind_schedules(nb::module_& m) {
 
 void bind_curves(nb::module_& m) {
   using nb::arg;
-  nb::class_<CosineSchedule, Schedule>(
-      m, "CosineSchedule",
-      "Half a wave of the cosine from `rate` to `last` in so many updates, and `last` from there "
-      "on (Loshchilov and Hutter, 2017).")
+  nb::class_<CosineSchedule, Schedule>(m, "CosineSchedule", texts::CosineSchedule)
       .def(
           "__init__",
           [](CosineSchedule* self, double rate, std::int64_t updates, double last) {
@@ -143,10 +136,8 @@ void bind_curves(nb::module_& m) {
                 rate, count_from("CosineSchedule: the number of updates", updates), last);
           },
           arg("rate"), arg("updates"), arg("last") = 0.0);
-  nb::class_<InverseSquareRootSchedule, Schedule>(
-      m, "InverseSquareRootSchedule",
-      "rate * min(n / warmup, sqrt(warmup / n)) for the n-th update: the schedule of the "
-      "Transformer (Vaswani et al., 2017).")
+  nb::class_<InverseSquareRootSchedule, Schedule>(m, "InverseSquareRootSchedule",
+                                                  texts::InverseSquareRootSchedule)
       .def(
           "__init__",
           [](InverseSquareRootSchedule* self, double rate, std::int64_t warmup) {
@@ -154,21 +145,14 @@ void bind_curves(nb::module_& m) {
                 rate, count_from("InverseSquareRootSchedule: warmup", warmup));
           },
           arg("rate"), arg("warmup") = 1);
-  nb::class_<CyclicalSchedule, Schedule>(
-      m, "CyclicalSchedule",
-      "Up from `min` to `max` in `step_size` updates and down again in `step_size` updates, again "
-      "and again; the part above `min` shrinks by `gamma` per update (Smith, 2015).")
+  nb::class_<CyclicalSchedule, Schedule>(m, "CyclicalSchedule", texts::CyclicalSchedule)
       .def(nb::init<double, double, double, double>(), arg("min"), arg("max"), arg("step_size"),
            arg("gamma") = 1.0);
 }
 
 void bind_plateau(nb::module_& m) {
   using nb::arg;
-  nb::class_<PlateauSchedule, Schedule>(
-      m, "PlateauSchedule",
-      "Multiplies the rate by `factor`, down to `last`, when more than `patience` metrics in a row "
-      "that trainer.report_metric() was told were no better than the best one by `threshold` "
-      "times its size. Smaller is better, unless `larger_is_better`.")
+  nb::class_<PlateauSchedule, Schedule>(m, "PlateauSchedule", texts::PlateauSchedule)
       .def(
           "__init__",
           [](PlateauSchedule* self, double rate, double factor, std::int64_t patience,

@@ -199,6 +199,38 @@ def test_header_and_help_are_one_text() -> None:
                     )
 
 
+CLASS = r"((?:^/// ?.*\n)+)(?:struct|class) (\w*(?:Builder|Encoding|Schedule))\b"
+#: Their headers describe the class of C++ alone.
+OWN_TEXTS = {"BiRNNBuilder", "DeepLSTMBuilder"}
+
+
+def test_header_and_help_of_builders_are_one_text() -> None:
+    """Each paragraph of a class's comment, but for what is true in C++ alone."""
+    found = set()
+    for header in sorted((ROOT / "include" / "dynet").rglob("*.h")):
+        for comment, name in re.findall(CLASS, header.read_text(), re.M):
+            if not hasattr(dy, name) or name in OWN_TEXTS:
+                continue
+            found.add(name)
+            text = flat(getattr(dy, name).__doc__)
+            for paragraph in re.sub(r"(?m)^/// ?", "", comment).split("\n\n"):
+                words = flat(
+                    re.sub(r"^Python: ", "", re.sub(r" \(\w+ has the formula\)", "", paragraph))
+                )
+                for cpp, python in PYTHON_PARAMETERS.get(name, {}).items():
+                    words = re.sub(rf"\b{cpp}\b", python, words)
+                if not words.startswith("C++: "):
+                    assert words[:1].upper() + words[1:] in text or words in text, (
+                        f"{name}: {words}"
+                    )
+    written = {
+        n
+        for n in dir(dy)
+        if n.endswith(("Builder", "Encoding", "Schedule")) and isinstance(getattr(dy, n), type)
+    }
+    assert written - found - OWN_TEXTS == {"LSTMBuilder"}  # another name of one of them
+
+
 def test_functions_say_their_shapes() -> None:
     own_form = {"apply", "parameter", "const_parameter"}
     without = {n for n in module_names() - own_form if "Shapes: " not in getattr(dy, n).__doc__}

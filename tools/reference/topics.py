@@ -459,4 +459,8 @@ PYTHON_PARAMETERS = {
     **{f"random_{kind}": {"d": "dim"} for kind in ("normal", "bernoulli", "uniform", "gumbel")},
     **{f"segment_{kind}": {"index": "indices"} for kind in ("sum", "mean", "max", "softmax")},
     "scatter_add": {"index": "indices"},
+    **{
+        f"{kind}SoftmaxBuilder": {"rep_dim": "input_dim", "rep": "x"}
+        for kind in ("Standard", "ClassFactored", "Hierarchical", "Adaptive", "Sampled")
+    },
 }

@@ -23,7 +23,8 @@
 
 namespace dynet::trainers {
 
-/// Base of all schedules.
+/// Base of the schedules: the learning rate as a function of the number of updates. A schedule
+/// never changes.
 class Schedule {
  public:
   using Pointer = std::shared_ptr<const Schedule>;
@@ -62,6 +63,8 @@ class ConstantSchedule final : public Schedule {
 
 /// The n-th update, from 1, has n / updates of the first rate of another schedule, which starts
 /// with the update number `updates` (Goyal et al., 2017, section 2.2).
+///
+/// Python: A number in the place of the other schedule is a rate that stays.
 class WarmupSchedule final : public Schedule {
  public:
   /// ValueError unless `updates` is at least 1, and if there is no other schedule.
