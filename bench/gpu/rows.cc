@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <functional>
-#include <optional>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -21,9 +21,8 @@
 #include "dynet/training.h"
 #include "dynet/tree-builders.h"
 
+namespace dynet {
 namespace {
-
-using namespace dynet;
 
 constexpr unsigned kWords = 10000;
 constexpr unsigned kTags = 10;
@@ -91,7 +90,7 @@ class Training {
       right_ = VanillaLSTMBuilder(1, h, h, model_);
       out_ = model_.add_parameters({kTags, 2 * h});
     } else {
-      tree_.emplace(h, h, model_);
+      tree_ = std::make_unique<BinaryTreeLSTMBuilder>(h, h, model_);
       out_ = model_.add_parameters({kClasses, h});
     }
   }
@@ -175,7 +174,7 @@ class Training {
   LookupParameter words_;
   Parameter out_;
   VanillaLSTMBuilder left_, right_;
-  std::optional<BinaryTreeLSTMBuilder> tree_;
+  std::unique_ptr<BinaryTreeLSTMBuilder> tree_;
   std::mt19937 random_{1};
   double last_ = 0;
 };
@@ -202,21 +201,25 @@ void run(const Row& row, double seconds) {
   std::fflush(stdout);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  initialize(argc, argv);
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: dynet_gpu_rows SECONDS [ROW...]: items per second of the clock\n");
-    return 2;
-  }
+/// The rows that the arguments name; all if they name none.
+int run_rows(double seconds, const std::vector<std::string>& wanted) {
   std::printf("row\titems/s\tms/update\tupdates\tlast loss\n");
-  const std::vector<std::string> wanted(argv + 2, argv + argc);
   for (const Row& row : kRows) {
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), row.name) != wanted.end()) {
-      const double seconds = std::stod(argv[1]);
       row.model == "products" ? run<Products>(row, seconds / 4) : run<Training>(row, seconds);
     }
   }
   return 0;
+}
+
+}  // namespace
+}  // namespace dynet
+
+int main(int argc, char** argv) {
+  dynet::initialize(argc, argv);
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: dynet_gpu_rows SECONDS [ROW...]: items per second of the clock\n");
+    return 2;
+  }
+  return dynet::run_rows(std::stod(argv[1]), {argv + 2, argv + argc});
 }

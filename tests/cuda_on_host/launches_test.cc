@@ -20,8 +20,10 @@
 #include "dynet/devices.h"
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
+#include "dynet/gru.h"
 #include "dynet/lstm.h"
 #include "dynet/model.h"
+#include "dynet/rnn.h"
 #include "dynet/training.h"
 #include "dynet/tree-builders.h"
 #include "dynet/treelstm.h"
@@ -224,6 +226,26 @@ std::string counted_language_model(const std::string& name, unsigned sentences) 
   });
 }
 
+/// Starts of kernels that ten more steps of a recurrence add to an update, forward and backward.
+template <class Builder>
+std::string counted_steps(const std::string& name) {
+  const auto launches = [](unsigned steps) {
+    ParameterCollection m;
+    Builder builder(1, kSize, kSize, m);
+    const LookupParameter words = m.add_lookup_parameters(kWords, {kSize});
+    const Updates updates(m, [&](ComputationGraph& cg, Random& random) {
+      builder.new_graph(cg);
+      builder.start_new_sequence();
+      for (unsigned i = 0; i < steps; ++i) {
+        builder.add_input(lookup(cg, words, below(random, kWords)));
+      }
+      return pickneglogsoftmax(builder.back(), 1);
+    });
+    return updates.after.launches - updates.before.launches;
+  };
+  return name + " launches " + std::to_string(launches(30) - launches(20));
+}
+
 TEST(Launches, AreAsManyAsRecorded) {
   std::ifstream file(DYNET_SOURCE_DIR "/bench/launches.txt");
   std::string heading;
@@ -235,6 +257,10 @@ TEST(Launches, AreAsManyAsRecorded) {
       counted_examples<Tree>("tree-64", 64),
       counted_language_model("language-model-1", 1),
       counted_language_model("language-model-64", 64),
+      counted_steps<VanillaLSTMBuilder>("lstm-10-steps"),
+      counted_steps<CoupledLSTMBuilder>("coupled-lstm-10-steps"),
+      counted_steps<GRUBuilder>("gru-10-steps"),
+      counted_steps<SimpleRNNBuilder>("simple-rnn-10-steps"),
   };
   for (const std::string& line : found) {
     std::string recorded;
