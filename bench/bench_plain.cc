@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
-#include <memory>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,8 +43,7 @@ class PlainRun {
   void time_pass() {
     const double start = processor_seconds();
     pass();
-    const double seconds = processor_seconds() - start;
-    best_ = best_ ? std::min(*best_, seconds) : seconds;
+    best_ = std::min(best_, processor_seconds() - start);
   }
   void pass() {
     world_.rewind();
@@ -59,7 +58,7 @@ class PlainRun {
       }
     }
   }
-  [[nodiscard]] double rate() const { return kPass / *best_; }
+  [[nodiscard]] double rate() const { return kPass / best_; }
 
   /// Groups of the first graph as a multiple of the lower bound.
   [[nodiscard]] double groups_to_bound() {
@@ -85,7 +84,7 @@ class PlainRun {
   unsigned examples_;
   bool trains_, batching_;
   World world_;
-  std::optional<double> best_;
+  double best_ = std::numeric_limits<double>::infinity();
 };
 
 void time_all(const std::vector<PlainRun*>& runs, const Settings& settings) {
@@ -93,12 +92,12 @@ void time_all(const std::vector<PlainRun*>& runs, const Settings& settings) {
     run->pass();  // a first pass, as memory grows
   }
   const double end = processor_seconds() + settings.seconds * static_cast<double>(runs.size());
-  int rounds = 0;
-  do {
+  const int most = settings.is_quick ? 2 : 20;
+  for (int round = 0; round < most && (round < 2 || processor_seconds() < end); ++round) {
     for (PlainRun* run : runs) {
       run->time_pass();
     }
-  } while (++rounds < 2 || (!settings.is_quick && rounds < 20 && processor_seconds() < end));
+  }
 }
 
 void add_plain_row(Report& report, const Settings& settings, const NetworkKind& kind,
@@ -112,7 +111,7 @@ void add_plain_row(Report& report, const Settings& settings, const NetworkKind& 
   }
   time_all(runs, settings);
   char note[160];
-  int used = std::snprintf(note, sizeof note, "batching off %.0f (%.2f); groups / bound %.2f",
+  const int used = std::snprintf(note, sizeof note, "batching off %.0f (%.2f); groups / bound %.2f",
                            off.rate(), merged.rate() / off.rate(), merged.groups_to_bound());
   if (built) {
     std::snprintf(note + used, sizeof note - static_cast<std::size_t>(used),

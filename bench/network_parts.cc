@@ -30,10 +30,11 @@ Expression World::weight(unsigned place, unsigned k, const Dim& dim) {
 }
 
 Expression World::look(Table table, const Dim& dim, unsigned row) {
-  if (!tables_[table]) {
-    tables_[table] = parameters.add_lookup_parameters(kRows, dim);
+  std::optional<LookupParameter>& stored = tables_[table];
+  if (!stored) {
+    stored = parameters.add_lookup_parameters(kRows, dim);
   }
-  return lookup(*cg_, *tables_[table], row);
+  return lookup(*cg_, *stored, row);
 }
 
 Expression World::affine(unsigned place, unsigned rows, const Vectors& inputs) {

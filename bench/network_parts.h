@@ -4,6 +4,7 @@
 // each in plain operations or by a builder.
 
 #include <array>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <random>
@@ -89,7 +90,7 @@ class World {
     Expression node;
     unsigned graph = 0;  ///< that `node` belongs to
   };
-  static constexpr unsigned kOfPlace = 4;
+  static constexpr std::size_t kOfPlace = 4;
 
   ComputationGraph* cg_ = nullptr;
   unsigned graph_ = 0;
