@@ -112,7 +112,7 @@ void add_plain_row(Report& report, const Settings& settings, const NetworkKind& 
   time_all(runs, settings);
   char note[160];
   const int used = std::snprintf(note, sizeof note, "batching off %.0f (%.2f); groups / bound %.2f",
-                           off.rate(), merged.rate() / off.rate(), merged.groups_to_bound());
+                                 off.rate(), merged.rate() / off.rate(), merged.groups_to_bound());
   if (built) {
     std::snprintf(note + used, sizeof note - static_cast<std::size_t>(used),
                   "; builders %.0f, whose time is %.2f", built->rate(),
