@@ -40,3 +40,57 @@ document.addEventListener("DOMContentLoaded", () => {
       return [...terms].some((word) => own.includes(word));
     });
 });
+
+// A program in both languages stands below two lines that have a language's name alone. One of the two
+// is shown, behind a tab each; the reader's choice holds for all pages.
+const LANGUAGES = ["Python", "C++"];
+const isLanguage = (element) =>
+  element?.matches("p:has(> strong:only-child)") && LANGUAGES.includes(element.textContent.trim());
+const isProgram = (element) => element?.matches("div[class*=highlight-]");
+
+function tabbed(first) {
+  const box = document.createElement("div");
+  box.className = "languages";
+  const tabs = box.appendChild(document.createElement("div"));
+  tabs.setAttribute("role", "tablist");
+  first.before(box);
+  let panel;
+  for (let next = first; isLanguage(next) || isProgram(next); next = box.nextElementSibling) {
+    if (isProgram(next)) {
+      panel.append(next);
+      continue;
+    }
+    const tab = tabs.appendChild(document.createElement("button"));
+    tab.setAttribute("role", "tab");
+    tab.textContent = next.textContent.trim();
+    tab.addEventListener("click", () => choose(tab.textContent));
+    panel = box.appendChild(document.createElement("div"));
+    panel.setAttribute("role", "tabpanel");
+    panel.dataset.language = tab.textContent;
+    next.remove();
+  }
+}
+
+function choose(language) {
+  localStorage.setItem("language", language);
+  showLanguage(language);
+}
+
+function showLanguage(language) {
+  for (const tab of document.querySelectorAll(".languages [role=tab]")) {
+    tab.setAttribute("aria-selected", tab.textContent === language);
+  }
+  for (const panel of document.querySelectorAll(".languages [role=tabpanel]")) {
+    panel.hidden = panel.dataset.language !== language;
+  }
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  for (const line of [...document.querySelectorAll("article p")].filter(isLanguage)) {
+    if (line.isConnected) {
+      tabbed(line);
+    }
+  }
+  const chosen = localStorage.getItem("language");
+  showLanguage(LANGUAGES.includes(chosen) ? chosen : LANGUAGES[0]);
+});
