@@ -14,6 +14,7 @@
 #include "api/graph_state.h"
 #include "report.h"
 #include "schedule/policy.h"
+#include "scheduled.h"
 
 namespace dynet::bench {
 
@@ -95,12 +96,7 @@ Schedule schedule_nanoseconds(const Program& program, std::string_view policy) {
   ComputationGraph cg;
   program(cg);
   const graph::Graph& nodes = cg.state().graph;
-  std::vector<graph::NodeId> wanted;
-  for (graph::NodeId n = 0; n < nodes.size(); ++n) {
-    if (nodes[n].record().reads_storage != ext::Storage::kWhole && nodes[n].output == 0) {
-      wanted.push_back(n);
-    }
-  }
+  const std::vector<graph::NodeId> wanted = scheduled_nodes(nodes);
   schedule::Scheduler scheduler;
   scheduler.choose(policy);
   schedule::Plan plan;

@@ -19,6 +19,7 @@
 #include "networks.h"
 #include "report.h"
 #include "schedule/policy.h"
+#include "scheduled.h"
 
 namespace dynet::bench {
 namespace {
@@ -67,15 +68,9 @@ class PlainRun {
     world_.begin(cg);
     add_examples(kind_, world_, examples_);
     const graph::Graph& nodes = cg.state().graph;
-    std::vector<graph::NodeId> wanted;
-    for (graph::NodeId n = 0; n < nodes.size(); ++n) {
-      if (nodes[n].record().reads_storage != ext::Storage::kWhole && nodes[n].output == 0) {
-        wanted.push_back(n);
-      }
-    }
     schedule::Scheduler scheduler;
     schedule::Plan plan;
-    scheduler.plan(nodes, wanted, plan);
+    scheduler.plan(nodes, scheduled_nodes(nodes), plan);
     return static_cast<double>(plan.groups.size()) / plan.bound;
   }
 

@@ -26,6 +26,7 @@
 #include "networks.h"
 #include "own_cells.h"
 #include "schedule/policy.h"
+#include "scheduled.h"
 
 namespace dynet::bench {
 namespace {
@@ -210,13 +211,9 @@ struct Plans {
   schedule::Scheduler scheduler;
   schedule::Plan plan;
 
-  explicit Plans(const graph::Graph& nodes, std::string_view policy = schedule::kBatching) {
+  explicit Plans(const graph::Graph& nodes, std::string_view policy = schedule::kBatching)
+      : wanted(scheduled_nodes(nodes)) {
     scheduler.choose(policy);
-    for (graph::NodeId n = 0; n < nodes.size(); ++n) {
-      if (nodes[n].record().reads_storage != ext::Storage::kWhole && nodes[n].output == 0) {
-        wanted.push_back(n);
-      }
-    }
     scheduler.plan(nodes, wanted, plan);
     scheduler.plan(nodes, wanted, plan);  // warms up the memory
   }

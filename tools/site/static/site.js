@@ -72,8 +72,8 @@ function tabbed(first) {
 }
 
 function choose(language) {
-  localStorage.setItem("language", language);
   showLanguage(language);
+  localStorage.setItem("language", language);
 }
 
 function showLanguage(language) {
@@ -91,6 +91,9 @@ document.addEventListener("DOMContentLoaded", () => {
       tabbed(line);
     }
   }
+  showLanguage(LANGUAGES[0]); // a browser may refuse the storage
   const chosen = localStorage.getItem("language");
-  showLanguage(LANGUAGES.includes(chosen) ? chosen : LANGUAGES[0]);
+  if (LANGUAGES.includes(chosen)) {
+    showLanguage(chosen);
+  }
 });
