@@ -1,7 +1,7 @@
 // One command, one table: the costs of the library on this machine. One pinned core, the best of
 // three rounds for each row, the machine's own limits from the same run.
 //
-//   dynet_bench                      everything; the rows of plain programs take most of the time
+//   dynet_bench                      everything
 //   dynet_bench --only graph         one part; --help names the others
 //   dynet_bench --probes 76000       the numbers for bench/paper: the machine, a pass of Adam
 //   dynet_bench --csv rows.csv --json rows.json
