@@ -1,8 +1,9 @@
 // Programs as people write them, from plain operations: examples a second, with batching on and
-// off, beside the same program with builders. A row passes over kPass examples, the same ones for
-// every number of examples in a graph. Training is forward, backward and forgetting the gradients:
-// an update would be the same work for all. Rounds of the three programs of a row alternate, so
-// that a machine that becomes slower does so for all; processor time counts.
+// off, beside the same program with cells and with builders; in brackets the rate divided by
+// theirs. A row passes over kPass examples, the same ones for every number of examples in a graph.
+// Training is forward, backward and forgetting the gradients: an update would be the same work for
+// all. Rounds of the three programs of a row alternate, so that a machine that becomes slower does
+// so for all; processor time counts.
 
 #include <algorithm>
 #include <cstdio>
@@ -32,13 +33,12 @@ double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_P
 /// One way to run the examples of a network.
 class PlainRun {
  public:
-  PlainRun(const NetworkKind& kind, unsigned examples, bool trains, bool batching,
-           bool has_builders)
+  PlainRun(const NetworkKind& kind, unsigned examples, bool trains, bool batching, Style style)
       : kind_(kind),
         examples_(examples),
         trains_(trains),
         batching_(batching),
-        world_(kPlainSize, has_builders) {}
+        world_(kPlainSize, style) {}
 
   /// Keeps the time of the fastest pass.
   void time_pass() {
@@ -97,21 +97,31 @@ void time_all(const std::vector<PlainRun*>& runs, const Settings& settings) {
 
 void add_plain_row(Report& report, const Settings& settings, const NetworkKind& kind,
                    unsigned examples, bool trains) {
-  PlainRun merged(kind, examples, trains, true, false);
-  PlainRun off(kind, examples, trains, false, false);
+  PlainRun merged(kind, examples, trains, true, Style::kNodes);
+  PlainRun off(kind, examples, trains, false, Style::kNodes);
   std::vector<PlainRun*> runs{&merged, &off};
+  std::optional<PlainRun> cells;
   std::optional<PlainRun> built;
+  if (kind.has_cells) {
+    runs.push_back(&cells.emplace(kind, examples, trains, true, Style::kCells));
+  }
   if (kind.has_builders) {
-    runs.push_back(&built.emplace(kind, examples, trains, true, true));
+    runs.push_back(&built.emplace(kind, examples, trains, true, Style::kBuilders));
   }
   time_all(runs, settings);
-  char note[160];
-  const int used = std::snprintf(note, sizeof note, "batching off %.0f (%.2f); groups / bound %.2f",
-                                 off.rate(), merged.rate() / off.rate(), merged.groups_to_bound());
+  char text[96];
+  std::snprintf(text, sizeof text, "batching off %.0f (%.2f); groups / bound %.2f", off.rate(),
+                merged.rate() / off.rate(), merged.groups_to_bound());
+  std::string note = text;
+  if (cells) {
+    std::snprintf(text, sizeof text, "; cells %.0f (%.2f)", cells->rate(),
+                  merged.rate() / cells->rate());
+    note += text;
+  }
   if (built) {
-    std::snprintf(note + used, sizeof note - static_cast<std::size_t>(used),
-                  "; builders %.0f, whose time is %.2f", built->rate(),
+    std::snprintf(text, sizeof text, "; builders %.0f (%.2f)", built->rate(),
                   merged.rate() / built->rate());
+    note += text;
   }
   char name[96];
   std::snprintf(name, sizeof name, "%s n%u %s", kind.name, examples,

@@ -1,10 +1,13 @@
 #include "network_parts.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace dynet::bench {
 
 void World::begin(ComputationGraph& cg) {
   cg_ = &cg;
-  ++graph_;
+  graph_ = ++graphs_;
   for (auto& [place, lstm] : lstms_) {
     lstm.new_graph(cg);
     lstm.start_new_sequence();
@@ -17,13 +20,17 @@ void World::begin(ComputationGraph& cg) {
   }
 }
 
-Expression World::weight(unsigned place, unsigned k, const Dim& dim) {
+Parameter World::stored(unsigned place, unsigned k, const Dim& dim) {
   Weight& weight = weights_[place * kOfPlace + k];
   if (!weight.stored) {
     weight.stored = parameters.add_parameters(dim);
   }
+  return *weight.stored;
+}
+Expression World::weight(unsigned place, unsigned k, const Dim& dim) {
+  Weight& weight = weights_[place * kOfPlace + k];
   if (weight.graph != graph_) {
-    weight.node = parameter(*cg_, *weight.stored);
+    weight.node = parameter(*cg_, stored(place, k, dim));
     weight.graph = graph_;
   }
   return weight.node;
@@ -48,7 +55,7 @@ Expression World::affine(unsigned place, unsigned rows, const Vectors& inputs) {
 }
 
 State World::lstm_step(unsigned place, const Expression& x, const Maybe& before, unsigned rows) {
-  if (has_builders) {
+  if (style == Style::kBuilders) {
     auto found = lstms_.find(place);
     if (found == lstms_.end()) {
       found = lstms_.try_emplace(place, 1, x.dim()[0], rows, parameters).first;
@@ -60,16 +67,67 @@ State World::lstm_step(unsigned place, const Expression& x, const Maybe& before,
     state.step = found->second.state();
     return state;
   }
-  const Vectors in = before ? Vectors{x, before->h} : Vectors{x};
+  Vectors args{x};
+  if (before) {
+    args.insert(args.end(), {before->h, before->c});
+  }
+  const Vectors state =
+      call(place, [=, this](const Vectors& of) { return lstm_nodes(place, rows, of); }, args, {0});
+  return {state[0], state[1]};
+}
+
+/// x, h, c -> h, c; without a state before, x -> h, c.
+Vectors World::lstm_nodes(unsigned place, unsigned rows, const Vectors& args) {
+  const Vectors in(args.begin(), args.begin() + std::min<std::ptrdiff_t>(2, std::ssize(args)));
   const Expression i = logistic(affine(place, rows, in));
   const Expression o = logistic(affine(place + 1, rows, in));
   const Expression u = tanh(affine(place + 2, rows, in));
   Expression c = cmult(i, u);
-  if (before) {
+  if (args.size() == 3) {
     const Expression f = logistic(affine(place + 3, rows, in));
-    c = cmult(f, before->c) + c;
+    c = cmult(f, args[2]) + c;
   }
   return {cmult(o, tanh(c)), c};
+}
+
+State World::tree_join(const State& left, const State& right) {
+  const Vectors state = call(kTree + 3, [this](const Vectors& of) { return join_nodes(of); },
+                             {left.h, right.h, left.c, right.c}, {});
+  return {state[0], state[1]};
+}
+
+/// Both h, both c -> h, c.
+Vectors World::join_nodes(const Vectors& args) {
+  const unsigned place = kTree + 3;
+  const Vectors in{args[0], args[1]};
+  const Expression i = logistic(affine(place, size, in));
+  const Expression f = logistic(affine(place + 1, size, in));
+  const Expression g = logistic(affine(place + 2, size, in));
+  const Expression o = logistic(affine(place + 3, size, in));
+  const Expression u = tanh(affine(place + 4, size, in));
+  const Expression c = cmult(i, u) + cmult(f, args[2]) + cmult(g, args[3]);
+  return {cmult(o, tanh(c)), c};
+}
+
+/// The results of a step in operations, or of its cell, which runs the step in a graph of its own.
+Vectors World::call(unsigned place, const Step& step, const Vectors& args,
+                    const std::vector<unsigned>& inputs) {
+  if (style == Style::kNodes) {
+    return step(args);
+  }
+  auto found = cells_.find(place);
+  if (found == cells_.end()) {
+    const auto run = [this, step](ComputationGraph& cg, const Vectors& of) {
+      ComputationGraph* const before = std::exchange(cg_, &cg);
+      const unsigned graph = std::exchange(graph_, ++graphs_);
+      Vectors results = step(of);
+      cg_ = before;
+      graph_ = graph;
+      return results;
+    };
+    found = cells_.try_emplace(place, "step", run, inputs).first;
+  }
+  return found->second(args);
 }
 
 BinaryTreeLSTMBuilder& World::binary_trees() {

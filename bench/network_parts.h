@@ -1,15 +1,18 @@
 #pragma once
 
 // Parts of the networks in networks.cc: weights and tables by number, sums of products, and LSTMs,
-// each in plain operations or by a builder.
+// each in plain operations, as a cell of these, or by a builder.
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <random>
 #include <vector>
 
+#include "dynet/cell.h"
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
 #include "dynet/lstm.h"
@@ -46,11 +49,18 @@ struct State {
 };
 using Maybe = std::optional<State>;
 
+/// How a program has its LSTMs and trees.
+enum class Style : std::uint8_t {
+  kNodes,     ///< in plain operations
+  kCells,     ///< LSTMs and joins of two subtrees as cells (dynet/cell.h), all else in operations
+  kBuilders,  ///< as the library's builders
+};
+
 /// A program: its weights, made when they are first used, and the graph that is being built. Its
 /// random choices are the same after each `rewind`.
 class World {
  public:
-  World(unsigned width, bool builders) : size(width), has_builders(builders) {}
+  World(unsigned width, Style of) : size(width), style(of) {}
 
   void rewind() { random_.seed(1); }
   /// The graph of the calls that follow.
@@ -73,6 +83,8 @@ class World {
   Expression zero(const Dim& dim) { return zeros(*cg_, dim); }
 
   State lstm_step(unsigned place, const Expression& x, const Maybe& before, unsigned rows);
+  /// The node of two subtrees, in operations or as a cell.
+  State tree_join(const State& left, const State& right);
   State lstm_step(unsigned place, const Expression& x, const Maybe& before) {
     return lstm_step(place, x, before, size);
   }
@@ -81,7 +93,7 @@ class World {
 
   static constexpr unsigned kRows = 24;  ///< of each table
   const unsigned size;                   ///< of states and of vectors of words
-  const bool has_builders;               ///< LSTMs and trees are our builders
+  const Style style;
   ParameterCollection parameters;
 
  private:
@@ -91,11 +103,19 @@ class World {
     unsigned graph = 0;  ///< that `node` belongs to
   };
   static constexpr std::size_t kOfPlace = 4;
+  using Step = std::function<Vectors(const Vectors& args)>;
+  Parameter stored(unsigned place, unsigned k, const Dim& dim);
+  Vectors lstm_nodes(unsigned place, unsigned rows, const Vectors& args);
+  Vectors join_nodes(const Vectors& args);
+  Vectors call(unsigned place, const Step& step, const Vectors& args,
+               const std::vector<unsigned>& inputs);
 
   ComputationGraph* cg_ = nullptr;
-  unsigned graph_ = 0;
+  unsigned graphs_ = 0;  ///< that there were
+  unsigned graph_ = 0;   ///< the number of the present one
   std::array<Weight, kPlaces * kOfPlace> weights_;
   std::array<std::optional<LookupParameter>, kTables> tables_;
+  std::map<unsigned, Cell> cells_;  ///< by place
   std::map<unsigned, VanillaLSTMBuilder> lstms_;
   std::optional<BinaryTreeLSTMBuilder> binary_trees_;
   std::optional<ChildSumTreeLSTMBuilder> child_sums_;

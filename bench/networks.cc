@@ -88,7 +88,7 @@ Vectors two_layers(World& b) {
 
 State tree_leaf(World& b) {
   const Vectors x{b.word()};
-  if (b.has_builders) {
+  if (b.style == Style::kBuilders) {
     const TreeState s = b.binary_trees().add_input(x[0]);
     return {s.h, s.c};
   }
@@ -99,20 +99,11 @@ State tree_leaf(World& b) {
   return s;
 }
 State tree_join(World& b, const State& left, const State& right) {
-  if (b.has_builders) {
+  if (b.style == Style::kBuilders) {
     const TreeState s = b.binary_trees().add_input({left.c, left.h}, {right.c, right.h});
     return {s.h, s.c};
   }
-  State s;
-  const Vectors in{left.h, right.h};
-  const Expression i = logistic(b.affine(kTree + 3, b.size, in));
-  const Expression f = logistic(b.affine(kTree + 4, b.size, in));
-  const Expression g = logistic(b.affine(kTree + 5, b.size, in));
-  const Expression o = logistic(b.affine(kTree + 6, b.size, in));
-  const Expression u = tanh(b.affine(kTree + 7, b.size, in));
-  s.c = cmult(i, u) + cmult(f, left.c) + cmult(g, right.c);
-  s.h = cmult(o, tanh(s.c));
-  return s;
+  return b.tree_join(left, right);
 }
 State tree_node(World& b, unsigned leaves, Vectors& losses) {
   State s;
@@ -160,7 +151,7 @@ State child_sum_node(World& b, unsigned depth, int& next, Vectors& losses) {
   }
   const Expression x = b.word();
   State s;
-  if (b.has_builders) {
+  if (b.style == Style::kBuilders) {
     s.h = b.child_sums().add_input(next, numbers, x);
     s.step = next++;
   } else {
@@ -172,7 +163,7 @@ State child_sum_node(World& b, unsigned depth, int& next, Vectors& losses) {
 Vectors child_sum(World& b) {
   Vectors losses;
   int next = 0;
-  if (b.has_builders) {
+  if (b.style == Style::kBuilders) {
     b.child_sums().start_new_sequence();
   }
   child_sum_node(b, 3, next, losses);
@@ -348,7 +339,8 @@ Vectors transformer(World& b) {
 
 /// A program of the counts, with a world of its own.
 Network counted(const NetworkKind& kind) {
-  return {kind.name, [&kind, world = std::make_shared<World>(8, false)](ComputationGraph& cg) {
+  return {kind.name,
+          [&kind, world = std::make_shared<World>(8, Style::kNodes)](ComputationGraph& cg) {
             world->rewind();
             world->begin(cg);
             return add_examples(kind, *world, kind.examples);
@@ -359,19 +351,19 @@ Network counted(const NetworkKind& kind) {
 
 std::span<const NetworkKind> network_kinds() {
   static constexpr NetworkKind kAll[]{
-      {"rnnlm", rnnlm, 8, true},
-      {"tagger", tagger, 6, true},
-      {"characters", characters, 6, true},
-      {"two-layers", two_layers, 6, true},
-      {"tree", tree, 8, true},
-      {"child-sum", child_sum, 4, true},
-      {"mv-rnn", mv_rnn, 12, false},
-      {"attention", attention, 4, true},
-      {"parser", parser, 4, true},
-      {"crf", crf, 3, true},
-      {"crf-lists", crf_of_lists, 3, true},
-      {"lattice", lattice, 6, false},
-      {"transformer", transformer, 6, false},
+      {"rnnlm", rnnlm, 8, true, true},
+      {"tagger", tagger, 6, true, true},
+      {"characters", characters, 6, true, true},
+      {"two-layers", two_layers, 6, true, true},
+      {"tree", tree, 8, true, true},
+      {"child-sum", child_sum, 4, false, true},
+      {"mv-rnn", mv_rnn, 12, false, false},
+      {"attention", attention, 4, true, true},
+      {"parser", parser, 4, true, true},
+      {"crf", crf, 3, true, true},
+      {"crf-lists", crf_of_lists, 3, true, true},
+      {"lattice", lattice, 6, true, false},
+      {"transformer", transformer, 6, false, false},
   };
   return kAll;
 }

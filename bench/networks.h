@@ -26,6 +26,7 @@ struct NetworkKind {
   const char* name;
   std::vector<Expression> (*example)(World&);  ///< the losses of one more example
   unsigned examples;                           ///< in a graph whose instructions are counted
+  bool has_cells;                              ///< some part of it can be a cell
   bool has_builders;                           ///< some part of it can be a builder
 };
 std::span<const NetworkKind> network_kinds();

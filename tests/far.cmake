@@ -59,7 +59,7 @@ set(DYNET_GPU_TESTS
   cross_foreign_files_test cross_grad_check_test cross_incremental_test cross_lists_test cross_random_distribution_test
   cross_random_program_test cross_recurrence_test cross_rows_test cross_threads_test
   cross_device_graphs_test cross_share_test cross_softmax_builders_test cross_special_rows_test
-  cross_special_values_test cross_user_cells_test
+  cross_special_values_test cross_cell_cases_test cross_user_cells_test
 )
 
 # dynet_gpu_test(name program): the entry gpu/<name>.

@@ -1,5 +1,5 @@
-// The networks of the bench, in plain operations and with builders: merged they give the loss and
-// the gradients that they give one by one.
+// The networks of the bench, in plain operations, with cells and with builders: merged they give
+// the loss and the gradients that they give one by one.
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dynet/expr.h"
+#include "dynet/init.h"
 
 #include "network_parts.h"
 #include "networks.h"
@@ -51,25 +52,46 @@ void expect_alike(const std::vector<float>& x, const std::vector<float>& y, cons
   EXPECT_NEAR(apart / std::max(largest, 1.0), 0, tolerance::kFloatAgainstDouble) << where;
 }
 
-void compare_with_one_by_one(bool has_builders) {
+void compare(const bench::NetworkKind& kind, const Numbers& merged, const Numbers& one_by_one) {
+  expect_alike(merged.loss, one_by_one.loss, kind.name);
+  ASSERT_GT(merged.gradients.size(), 2U) << kind.name;
+  ASSERT_EQ(merged.gradients.size(), one_by_one.gradients.size()) << kind.name;
+  for (std::size_t p = 0; p < merged.gradients.size(); ++p) {
+    expect_alike(merged.gradients[p], one_by_one.gradients[p], kind.name);
+  }
+}
+void compare_with_one_by_one(const bench::NetworkKind& kind, bench::Style style) {
+  bench::World world(8, style);
+  const Numbers merged = numbers_of(kind, world, true);
+  compare(kind, merged, numbers_of(kind, world, false));
+}
+
+TEST(PlainNetworks, MergedAreOneByOne) {
   for (const bench::NetworkKind& kind : bench::network_kinds()) {
-    if (has_builders && !kind.has_builders) {
-      continue;
-    }
-    bench::World world(8, has_builders);
-    const Numbers merged = numbers_of(kind, world, true);
-    const Numbers one_by_one = numbers_of(kind, world, false);
-    expect_alike(merged.loss, one_by_one.loss, kind.name);
-    ASSERT_GT(merged.gradients.size(), 2U) << kind.name;
-    ASSERT_EQ(merged.gradients.size(), one_by_one.gradients.size()) << kind.name;
-    for (std::size_t p = 0; p < merged.gradients.size(); ++p) {
-      expect_alike(merged.gradients[p], one_by_one.gradients[p], kind.name);
+    compare_with_one_by_one(kind, bench::Style::kNodes);
+  }
+}
+TEST(PlainNetworks, WithBuildersMergedAreOneByOne) {
+  for (const bench::NetworkKind& kind : bench::network_kinds()) {
+    if (kind.has_builders) {
+      compare_with_one_by_one(kind, bench::Style::kBuilders);
     }
   }
 }
-
-TEST(PlainNetworks, MergedAreOneByOne) { compare_with_one_by_one(false); }
-TEST(PlainNetworks, WithBuildersMergedAreOneByOne) { compare_with_one_by_one(true); }
+/// The cells make their weights in the order of the nodes.
+TEST(PlainNetworks, WithCellsAreTheNodesOneByOne) {
+  for (const bench::NetworkKind& kind : bench::network_kinds()) {
+    if (kind.has_cells) {
+      compare_with_one_by_one(kind, bench::Style::kCells);
+      bench::World cells(8, bench::Style::kCells);
+      bench::World nodes(8, bench::Style::kNodes);
+      reset_rng(1);  // of the weights, which are made at first use
+      const Numbers merged = numbers_of(kind, cells, true);
+      reset_rng(1);
+      compare(kind, merged, numbers_of(kind, nodes, false));
+    }
+  }
+}
 
 }  // namespace
 }  // namespace dynet

@@ -79,6 +79,12 @@ void Program::plan_values() {
     operands_ += step.args.size() + step.record->outputs + step.saved.size() + 2;
     longest_ = std::max(longest_, step.args.size());
     reads_.push_back(reads_of(step));
+    is_product_.push_back(step.is_product());
+    is_elementwise_.push_back(is_elementwise(step));
+    std::vector<ValueId> present = step.args;
+    std::erase(present, kNoValue);
+    std::sort(present.begin(), present.end());
+    has_arg_twice_.push_back(std::adjacent_find(present.begin(), present.end()) != present.end());
   }
   for (std::size_t k = 0; k < content_.results.size(); ++k) {
     Place& place = places_[content_.results[k]];

@@ -35,34 +35,38 @@ T* ProgramRun::room(std::size_t count) {
   next_ += (count * sizeof(T) + kAlign - 1) / kAlign * kAlign;
   return first;
 }
-template <class T>
-T* ProgramRun::cleared(std::size_t count) {
-  auto* const first = room<T>(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    new (first + i) T();
+
+/// Room for the lists of a call: operands of values, gradients and steps, with their blocks.
+std::byte* ProgramRun::take_lists() {
+  const std::size_t steps = program_.content_.steps.size();
+  const std::size_t values = program_.places_.size();
+  const std::size_t way_back =
+      program_.has_way_back_ ? static_cast<std::size_t>(call_.saved.back().block_count) : 0;
+  constexpr std::size_t kOperand = sizeof(Operand) + sizeof(Block) + 2 * alignof(std::max_align_t);
+  const std::size_t bytes =
+      values * (sizeof(Value) + sizeof(Gradient) + 2 * (kOperand + way_back * sizeof(Block))) +
+      program_.operands_ * 2 * kOperand + steps * 4 * kOperand +
+      (program_.longest_ + 8) * 2 * sizeof(Operand) + 1024;
+  if (are_lists_taken) {  // an operation of the program computes another graph
+    own_ = std::make_unique<std::byte[]>(bytes);
+    return own_.get();
   }
-  return first;
+  auto* const taken = reinterpret_cast<std::byte*>(lists.get(bytes / sizeof(float) + 1));
+  are_lists_taken = true;
+  return taken;
 }
 
 ProgramRun::ProgramRun(const Program& program, ext::Call& call)
-    : program_(program), call_(call), values_count_(program.places_.size()) {
-  const std::size_t steps = program.content_.steps.size();
-  const std::size_t way_back =
-      program.has_way_back_ ? static_cast<std::size_t>(call.saved.back().block_count) : 0;
-  const std::size_t bytes =
-      values_count_ * (sizeof(Value) + sizeof(Gradient) + 2 * way_back * sizeof(Block)) +
-      program.operands_ * 2 * (sizeof(Operand) + sizeof(Block)) + steps * (2 + sizeof(Saved)) +
-      (program.longest_ + 8) * 2 * sizeof(Operand) + 1024 + steps * 8 * alignof(std::max_align_t);
-  if (are_lists_taken) {  // an operation of the program computes another graph
-    own_ = std::make_unique<std::byte[]>(bytes);
-    next_ = own_.get();
-  } else {
-    next_ = reinterpret_cast<std::byte*>(lists.get(bytes / sizeof(float) + 1));
-    are_lists_taken = true;
+    : program_(program),
+      call_(call),
+      case_(program.case_of(call, own_case_)),
+      next_(take_lists()),
+      part_(call.kernels, call.memory),
+      values_(room<Value>(program.places_.size())),
+      saved_(room<Saved>(program.content_.steps.size())) {
+  for (std::size_t a = 0; a < program.content_.arguments(); ++a) {
+    values_[a] = {&call.in[a], true};
   }
-  values_ = cleared<Value>(values_count_);
-  saved_ = room<Saved>(steps);
-  count_examples();
 }
 
 ProgramRun::~ProgramRun() {
@@ -73,96 +77,81 @@ ProgramRun::~ProgramRun() {
 
 // ---- values
 
-/// How many examples each value has: one, if it depends on nothing else.
-void ProgramRun::count_examples() {
-  for (std::size_t a = 0; a < program_.content_.arguments(); ++a) {
-    values_[a].at = call_.in[a];
-    values_[a].lasts = true;
-  }
-  for (const ProgramStep& s : program_.content_.steps) {
-    std::int64_t examples = 1;
-    for (const ValueId a : s.args) {
-      examples = a == kNoValue ? examples : std::max(examples, values_[a].at.examples);
-    }
-    for (std::uint32_t k = 0; k < s.record->outputs; ++k) {
-      values_[s.first + k].at = {.dim = program_.content_.dims[s.first + k], .examples = examples};
-    }
-  }
+/// An operand of the value's shape without numbers.
+const Operand* ProgramRun::absent(ValueId v) {
+  return new (room<Operand>(1)) Operand{.dim = dim(v), .examples = examples(v)};
 }
 
-void ProgramRun::use_scratch(Value& value, const Dim& dim, std::int64_t examples) {
+Operand* ProgramRun::in_scratch(ValueId v, Block*& block) {
+  const std::int64_t count = examples(v);
   const std::int64_t bytes =
-      dim.example_elements() * examples * ext::bytes_of(call_.kernels.number());
-  value.block = {call_.scratch(bytes), examples, true};
-  value.at = {.dim = dim, .examples = examples, .blocks = &value.block, .block_count = 1};
+      dim(v).example_elements() * count * ext::bytes_of(call_.kernels.number());
+  block = new (room<Block>(1)) Block{call_.scratch(bytes), count, true};
+  return new (room<Operand>(1))
+      Operand{.dim = dim(v), .examples = count, .blocks = block, .block_count = 1};
 }
 
 /// Memory that the step of value `v` writes in forward. A value of one example beside a batch is
 /// computed in scratch memory, and then spread.
 void ProgramRun::place_forward(ValueId v) {
   const Program::Place& place = program_.places_[v];
-  Value& value = values_[v];
-  const bool is_whole = value.at.examples == call_.examples;
+  const bool is_whole = examples(v) == call_.examples;
+  Block* block = nullptr;
   if (is_whole && place.result != Program::kNowhere) {
-    value.at = call_.out[place.result];
+    values_[v].at = &call_.out[place.result];
   } else if (is_whole && place.kept != Program::kNowhere) {
-    value.at = call_.saved[place.kept];
+    values_[v].at = &call_.saved[place.kept];
   } else {
-    use_scratch(value, value.at.dim, value.at.examples);
+    values_[v].at = in_scratch(v, block);
   }
-}
-
-bool ProgramRun::is_stored(ValueId v) const {
-  const Program::Place& place = program_.places_[v];
-  return v < program_.content_.arguments() || place.result != Program::kNowhere ||
-         place.kept != Program::kNowhere;
 }
 
 /// In backward: the memory in which forward left the value; of a value that was spread, the first
 /// example.
 void ProgramRun::take_stored(ValueId v) {
   const Program::Place& place = program_.places_[v];
-  Value& value = values_[v];
-  const std::int64_t examples = value.at.examples;
-  value.at = place.result != Program::kNowhere ? call_.out[place.result] : call_.saved[place.kept];
-  value.lasts = true;
-  if (value.at.examples != examples) {
-    value.block = {value.at.blocks[0].data, 1, false};
-    value.at = {.dim = value.at.dim, .examples = 1, .blocks = &value.block, .block_count = 1};
+  const Operand& stored =
+      place.result != Program::kNowhere ? call_.out[place.result] : call_.saved[place.kept];
+  values_[v] = {&stored, true};
+  if (stored.examples != examples(v)) {
+    auto* const block = new (room<Block>(1)) Block{stored.blocks[0].data, 1, false};
+    values_[v].at = new (room<Operand>(1))
+        Operand{.dim = dim(v), .examples = 1, .blocks = block, .block_count = 1};
   }
 }
 
 /// Memory of a value that backward computes again.
 void ProgramRun::place_again(ValueId v) {
-  Value& value = values_[v];
   const std::int64_t offset = program_.places_[v].value;
-  if (offset >= 0 && value.at.examples == call_.examples) {
-    auto* const blocks = room<Block>(static_cast<std::size_t>(call_.saved.back().block_count));
-    value.at = part_of_way_back(offset, value.at.dim, blocks);
-    value.lasts = true;
-  } else {
-    use_scratch(value, value.at.dim, value.at.examples);
-  }
+  const bool lasts = offset >= 0 && examples(v) == call_.examples;
+  Block* blocks = nullptr;
+  values_[v] = {lasts ? part_of_way_back(offset, v, blocks) : in_scratch(v, blocks), lasts};
 }
 
 /// A part of the saved output that backward alone writes: in each of its blocks, the numbers of all
 /// examples of the block side by side.
-Operand ProgramRun::part_of_way_back(std::int64_t offset, const Dim& dim, Block* blocks) const {
+Operand* ProgramRun::part_of_way_back(std::int64_t offset, ValueId v, Block*& blocks) {
   const Operand& all = call_.saved.back();
   const std::int64_t bytes = ext::bytes_of(call_.kernels.number());
+  blocks = room<Block>(static_cast<std::size_t>(all.block_count));
   for (std::int64_t b = 0; b < all.block_count; ++b) {
     const Block& block = all.blocks[b];
-    blocks[b] = {static_cast<std::byte*>(block.data) + offset * block.examples * bytes,
-                 block.examples, true};
+    new (&blocks[b]) Block{static_cast<std::byte*>(block.data) + offset * block.examples * bytes,
+                           block.examples, true};
   }
-  return {.dim = dim, .examples = all.examples, .blocks = blocks, .block_count = all.block_count};
+  return new (room<Operand>(1)) Operand{
+      .dim = dim(v), .examples = all.examples, .blocks = blocks, .block_count = all.block_count};
 }
 
 Operand* ProgramRun::arguments_of(std::size_t s) {
   const std::vector<ValueId>& args = step(s).args;
   auto* const in = room<Operand>(args.size());
   for (std::size_t i = 0; i < args.size(); ++i) {
-    new (&in[i]) Operand(args[i] == kNoValue ? Operand() : values_[args[i]].at);
+    if (args[i] == kNoValue) {
+      new (&in[i]) Operand();
+    } else {
+      new (&in[i]) Operand(*values_[args[i]].at);
+    }
   }
   return in;
 }
@@ -181,61 +170,68 @@ Operand ProgramRun::payload_operand(const void* numbers, std::size_t count, std:
       .dim = Dim({static_cast<unsigned>(count)}), .examples = 1, .blocks = block, .block_count = 1};
 }
 
-void ProgramRun::set_payload(std::size_t s, ext::Call& part) {
+void ProgramRun::set_payload(std::size_t s) {
   const ProgramStep& of = step(s);
+  if (has_payload_) {  // of an earlier step
+    part_.indices = part_.values = Operand();
+    has_payload_ = false;
+  }
   if (!of.indices.empty()) {
-    part.indices = payload_operand(of.indices.data(), of.indices.size(),
-                                   static_cast<std::int64_t>(of.indices.size() * sizeof(unsigned)));
+    has_payload_ = true;
+    part_.indices =
+        payload_operand(of.indices.data(), of.indices.size(),
+                        static_cast<std::int64_t>(of.indices.size() * sizeof(unsigned)));
   }
   if (of.values.empty()) {
     return;
   }
+  has_payload_ = true;
   const std::size_t count = of.values.size();
   if (call_.kernels.number() == ext::Number::kFloat) {
-    part.values =
+    part_.values =
         payload_operand(of.values.data(), count, static_cast<std::int64_t>(count * sizeof(float)));
   } else {
-    part.values = payload_operand(of.doubles.data(), count,
-                                  static_cast<std::int64_t>(count * sizeof(double)));
+    part_.values = payload_operand(of.doubles.data(), count,
+                                   static_cast<std::int64_t>(count * sizeof(double)));
   }
 }
 
 /// A reshaped value is the memory of its argument.
 void ProgramRun::show_alias(std::size_t s) {
-  Value& value = values_[step(s).first];
   const Value& of = values_[step(s).args[0]];
-  const Dim dim = value.at.dim;
-  value.at = of.at;
-  value.at.dim = dim;
-  value.lasts = of.lasts;
+  auto* const shown = new (room<Operand>(1)) Operand(*of.at);
+  shown->dim = dim(step(s).first);
+  values_[step(s).first] = {shown, of.lasts};
 }
 
 /// Calls forward of a step, whose results have places.
 void ProgramRun::run_step(std::size_t s) {
   const ProgramStep& of = step(s);
-  ext::Call part(call_.kernels, call_.memory);
+  if (program_.is_elementwise_[s] && run_elements(s)) {
+    return;
+  }
   auto* const saved = room<Operand>(of.saved.size());
   auto* const blocks = room<Block>(of.saved.size());
   std::byte* const before = next_;
   auto* const out = room<Operand>(outputs(s));
   for (std::size_t k = 0; k < outputs(s); ++k) {
-    new (&out[k]) Operand(values_[of.first + k].at);
+    new (&out[k]) Operand(*values_[of.first + k].at);
   }
-  part.examples = out[0].examples;
+  part_.examples = out[0].examples;
   for (std::size_t k = 0; k < of.saved.size(); ++k) {
-    const std::int64_t bytes = of.saved[k].example_elements() * part.examples *
+    const std::int64_t bytes = of.saved[k].example_elements() * part_.examples *
                                ext::saved_bytes(of.record->saved_as[k], call_.kernels.number());
-    blocks[k] = {call_.scratch(bytes), part.examples, true};
+    new (&blocks[k]) Block{call_.scratch(bytes), part_.examples, true};
     new (&saved[k]) Operand{
-        .dim = of.saved[k], .examples = part.examples, .blocks = &blocks[k], .block_count = 1};
+        .dim = of.saved[k], .examples = part_.examples, .blocks = &blocks[k], .block_count = 1};
   }
   saved_[s].first = saved;
-  part.absent = of.absent;
-  part.in = {arguments_of(s), of.args.size()};
-  part.out = {out, outputs(s)};
-  part.saved = {saved, of.saved.size()};
-  set_payload(s, part);
-  of.record->forward(of.op.get(), part);
+  part_.absent = of.absent;
+  part_.in = {arguments_of(s), of.args.size()};
+  part_.out = {out, outputs(s)};
+  part_.saved = {saved, of.saved.size()};
+  set_payload(s);
+  of.record->forward(of.op.get(), part_);
   next_ = before;
 }
 
@@ -243,8 +239,8 @@ void ProgramRun::run_step(std::size_t s) {
 /// the call alone, and each of them has it.
 void ProgramRun::spread(ValueId v) {
   const Program::Place& place = program_.places_[v];
-  if (values_[v].at.examples != call_.examples && place.kept != Program::kNowhere) {
-    move_whole(call_, values_[v].at, call_.saved[place.kept], ext::Write::kStore);
+  if (examples(v) != call_.examples && place.kept != Program::kNowhere) {
+    move_whole(call_, *values_[v].at, call_.saved[place.kept], ext::Write::kStore);
   }
 }
 
@@ -255,82 +251,27 @@ void ProgramRun::forward() {
       show_alias(s);
       continue;
     }
-    for (std::size_t k = 0; k < outputs(s); ++k) {
-      place_forward(step(s).first + static_cast<ValueId>(k));
+    const ValueId first = step(s).first;
+    const ValueId end = first + static_cast<ValueId>(outputs(s));
+    for (ValueId v = first; v < end; ++v) {
+      place_forward(v);
     }
     run_step(s);
-    for (std::size_t k = 0; k < outputs(s); ++k) {
-      spread(step(s).first + static_cast<ValueId>(k));
+    for (ValueId v = first; v < end; ++v) {
+      spread(v);
     }
   }
   for (std::size_t k = 0; k < content.results.size(); ++k) {
-    const Operand& value = values_[content.results[k]].at;
+    const Operand& value = *values_[content.results[k]].at;
     if (value.blocks != call_.out[k].blocks) {
       move_whole(call_, value, call_.out[k], ext::Write::kStore);
     }
   }
 }
 
-// ---- gradients: the steps to run
+// ---- gradients
 
-void ProgramRun::find_wanted() {
-  for (std::size_t a = 0; a < program_.content_.arguments(); ++a) {
-    gradients_[a].is_wanted = !call_.d_in[a].absent();
-  }
-  for (const ProgramStep& s : program_.content_.steps) {
-    const bool is_wanted =
-        !s.record->stops_gradient && std::any_of(s.args.begin(), s.args.end(), [this](ValueId a) {
-          return a != kNoValue && gradients_[a].is_wanted;
-        });
-    for (std::uint32_t k = 0; k < s.record->outputs; ++k) {
-      gradients_[s.first + k].is_wanted = is_wanted;
-    }
-  }
-}
-
-/// The steps that backward runs: from the results with gradients to the wanted arguments.
-void ProgramRun::find_reached() {
-  const ProgramContent& content = program_.content_;
-  for (std::size_t k = 0; k < content.results.size(); ++k) {
-    Gradient& g = gradients_[content.results[k]];
-    g.is_reached = g.is_reached || (g.is_wanted && !call_.d_out[k].absent());
-  }
-  for (std::size_t s = content.steps.size(); s-- > 0;) {
-    const ProgramStep& of = content.steps[s];
-    for (std::size_t k = 0; k < outputs(s); ++k) {
-      is_active_[s] = is_active_[s] || gradients_[of.first + k].is_reached;
-    }
-    for (const ValueId a : of.args) {
-      if (is_active_[s] && a != kNoValue && gradients_[a].is_wanted) {
-        gradients_[a].is_reached = true;
-      }
-    }
-  }
-}
-
-/// The steps that run once more, since backward reads their results and forward did not keep them.
-void ProgramRun::find_needed() {
-  for (std::size_t s = program_.content_.steps.size(); s-- > 0;) {
-    const ProgramStep& of = step(s);
-    const StepReads& reads = program_.reads_[s];
-    bool is_read = is_active_[s] && !of.saved.empty();
-    for (std::size_t k = 0; k < outputs(s); ++k) {
-      const auto v = of.first + static_cast<ValueId>(k);
-      values_[v].is_needed = values_[v].is_needed || (is_active_[s] && reads.reads_result(k));
-      is_read = is_read || (values_[v].is_needed && !is_stored(v));
-    }
-    is_again_[s] = is_read && !of.record->aliases;
-    const bool reads_all = is_again_[s] || (is_read && of.record->aliases);
-    for (std::size_t i = 0; i < of.args.size(); ++i) {
-      const bool is_argument_read =
-          reads_all || (is_active_[s] && !of.record->aliases && reads.reads_argument(i));
-      if (is_argument_read && of.args[i] != kNoValue) {
-        values_[of.args[i]].is_needed = true;
-      }
-    }
-  }
-}
-
+/// Places for the values that backward reads, and their numbers where forward did not keep them.
 void ProgramRun::compute_again() {
   for (std::size_t s = 0; s < program_.content_.steps.size(); ++s) {
     const ProgramStep& of = step(s);
@@ -340,23 +281,23 @@ void ProgramRun::compute_again() {
     }
     for (std::size_t k = 0; k < outputs(s); ++k) {
       const auto v = of.first + static_cast<ValueId>(k);
-      if (is_again_[s]) {
+      if (case_.steps[s].is_again) {
         place_again(v);
-      } else if (is_stored(v)) {
+      } else if (program_.is_stored(v)) {
         take_stored(v);
-      }  // else nobody reads it
+      } else {
+        values_[v] = {absent(v), false};  // nobody reads it
+      }
     }
-    if (is_again_[s]) {
+    if (case_.steps[s].is_again) {
       run_step(s);
     }
   }
 }
 
-// ---- gradients
-
 void ProgramRun::begin_gradients() {
   for (std::size_t a = 0; a < program_.content_.arguments(); ++a) {
-    if (gradients_[a].is_wanted) {
+    if (case_.values[a].is_wanted) {
       begin_argument(static_cast<ValueId>(a));
     }
   }
@@ -367,53 +308,44 @@ void ProgramRun::begin_gradients() {
 void ProgramRun::begin_argument(ValueId v) {
   Gradient& g = gradients_[v];
   const Program::Place& place = program_.places_[v];
-  g.to = call_.d_in[v];
+  const Operand& wanted = call_.d_in[v];
+  g.to = &wanted;
   g.lasts = true;
   if (place.uses <= 1 && !place.is_partly_given) {
     return;
   }
-  if (g.to.one_block()) {
-    g.block = g.to.blocks[0];
-    g.to.blocks = &g.block;
+  if (wanted.one_block()) {
+    g.blocks = new (room<Block>(1)) Block(wanted.blocks[0]);
+    auto* const to = new (room<Operand>(1)) Operand(wanted);
+    to->blocks = g.blocks;
+    g.to = to;
   } else {
-    const std::int64_t bytes = g.to.size() * g.to.examples * ext::bytes_of(call_.kernels.number());
-    g.block = {call_.scratch(bytes), g.to.examples, true};
-    g.to.blocks = &g.block;
-    g.to.block_count = 1;
-    g.to.sink = nullptr;
+    const std::int64_t bytes =
+        wanted.size() * wanted.examples * ext::bytes_of(call_.kernels.number());
+    g.blocks = new (room<Block>(1)) Block{call_.scratch(bytes), wanted.examples, true};
+    g.to = new (room<Operand>(1)) Operand{
+        .dim = wanted.dim, .examples = wanted.examples, .blocks = g.blocks, .block_count = 1};
     g.is_sum = true;
     g.lasts = false;
   }
-  g.blocks = &g.block;
 }
 
 /// Where a gradient of value `v` is to be stored or added next.
 const Operand& ProgramRun::target(ValueId v) {
   Gradient& g = gradients_[v];
-  if (g.to.absent()) {
-    const Value& value = values_[v];
+  if (g.to == nullptr) {
     const std::int64_t offset = program_.places_[v].gradient;
-    if (offset >= 0 && value.at.examples == call_.examples) {
-      g.blocks = room<Block>(static_cast<std::size_t>(call_.saved.back().block_count));
-      g.to = part_of_way_back(offset, value.at.dim, g.blocks);
-      g.lasts = true;
-    } else {
-      const std::int64_t bytes =
-          value.at.size() * value.at.examples * ext::bytes_of(call_.kernels.number());
-      g.block = {call_.scratch(bytes), value.at.examples, true};
-      g.to = {
-          .dim = value.at.dim, .examples = value.at.examples, .blocks = &g.block, .block_count = 1};
-      g.blocks = &g.block;
-    }
+    g.lasts = offset >= 0 && examples(v) == call_.examples;
+    g.to = g.lasts ? part_of_way_back(offset, v, g.blocks) : in_scratch(v, g.blocks);
   }
-  for (std::int64_t b = 0; g.is_written && g.blocks != nullptr && b < g.to.block_count; ++b) {
+  for (std::int64_t b = 0; g.is_written && g.blocks != nullptr && b < g.to->block_count; ++b) {
     g.blocks[b].fresh = false;
   }
-  return g.to;
+  return *g.to;
 }
 
 /// Zeros, for blocks in which a gradient would be stored.
-void ProgramRun::zero_fresh(Gradient& g, const Operand& to) const {
+void ProgramRun::zero_fresh(const Gradient& g, const Operand& to) const {
   for (std::int64_t b = 0; b < to.block_count; ++b) {
     if (to.blocks[b].fresh) {
       call_.kernels.fill(to.blocks[b].data, 0.0, to.blocks[b].examples * to.size());
@@ -437,12 +369,11 @@ void ProgramRun::take_result_gradients() {
     const ValueId v = content.results[k];
     Gradient& g = gradients_[v];
     const Operand& d = call_.d_out[k];
-    if (d.absent() || !g.is_wanted) {
+    if (d.absent() || !case_.values[v].is_wanted) {
       continue;
     }
-    if (program_.places_[v].uses == 1 && v >= content.arguments() &&
-        d.examples == values_[v].at.examples) {
-      g.to = d;
+    if (program_.places_[v].uses == 1 && v >= content.arguments() && d.examples == examples(v)) {
+      g.to = &d;
       g.is_written = true;
       g.lasts = true;
     } else {
@@ -452,10 +383,14 @@ void ProgramRun::take_result_gradients() {
 }
 
 /// Whether the factors of a gradient of a weight stay until the end of the pass.
-bool ProgramRun::may_leave_products(std::size_t s, const ext::Call& part) const {
+bool ProgramRun::may_leave_products(std::size_t s) const {
   const ProgramStep& of = step(s);
+  if (!program_.is_product_[s]) {
+    return false;
+  }
   for (std::size_t k = 0; k < outputs(s); ++k) {
-    if (!part.d_out[k].absent() && !gradients_[of.first + k].lasts) {
+    const Gradient& g = gradients_[of.first + k];
+    if (g.is_written && !g.lasts) {
       return false;
     }
   }
@@ -463,46 +398,62 @@ bool ProgramRun::may_leave_products(std::size_t s, const ext::Call& part) const 
                      [this](ValueId a) { return a == kNoValue || values_[a].lasts; });
 }
 
-/// Calls backward of a step, whose arguments' gradients have places.
-void ProgramRun::run_back(std::size_t s) {
+/// The results of a step and their gradients, for its call of backward.
+void ProgramRun::give_results(std::size_t s) {
   const ProgramStep& of = step(s);
-  ext::Call part(call_.kernels, call_.memory);
   auto* const out = room<Operand>(outputs(s));
   auto* const d_out = room<Operand>(outputs(s));
-  auto* const d_in = room<Operand>(of.args.size());
   for (std::size_t k = 0; k < outputs(s); ++k) {
     const ValueId v = of.first + static_cast<ValueId>(k);
-    new (&out[k]) Operand(values_[v].at);
-    new (&d_out[k])
-        Operand(gradients_[v].is_written ? gradients_[v].to : Operand{.dim = out[k].dim});
-    part.examples = out[k].examples;
+    new (&out[k]) Operand(*values_[v].at);
+    if (gradients_[v].is_written) {
+      new (&d_out[k]) Operand(*gradients_[v].to);
+    } else {
+      new (&d_out[k]) Operand{.dim = dim(v)};
+    }
+    part_.examples = out[k].examples;
   }
-  part.absent = of.absent;
-  part.in = {arguments_of(s), of.args.size()};
-  part.out = {out, outputs(s)};
-  part.saved = {saved_[s].first, of.saved.size()};
-  part.d_out = {d_out, outputs(s)};
-  set_payload(s, part);
-  const bool may_leave = may_leave_products(s, part);
+  part_.out = {out, outputs(s)};
+  part_.d_out = {d_out, outputs(s)};
+}
+
+/// The places of the gradients of a step's arguments.
+Operand* ProgramRun::gradients_of_arguments(std::size_t s) {
+  const ProgramStep& of = step(s);
+  const bool may_leave = may_leave_products(s);
+  auto* const d_in = room<Operand>(of.args.size());
   for (std::size_t i = 0; i < of.args.size(); ++i) {
     const ValueId a = of.args[i];
-    if (a == kNoValue || !gradients_[a].is_wanted) {
-      new (&d_in[i]) Operand{.dim = part.in[i].dim};
+    if (a == kNoValue || !case_.values[a].is_wanted) {
+      new (&d_in[i]) Operand{.dim = part_.in[i].dim};
       continue;
     }
-    const bool is_twice = std::count(of.args.begin(), of.args.end(), a) > 1;
-    const Operand& to = gradients_[a].to;
+    const bool is_twice =
+        program_.has_arg_twice_[s] && std::count(of.args.begin(), of.args.end(), a) > 1;
+    const Operand& to = *gradients_[a].to;
     if (is_twice || of.record->partial_gradient) {
       zero_fresh(gradients_[a], to);
     }
     new (&d_in[i]) Operand(to);
     d_in[i].sink = may_leave && !is_twice ? to.sink : nullptr;
   }
-  part.d_in = {d_in, of.args.size()};
-  of.record->backward(of.op.get(), part);
+  return d_in;
+}
+
+/// Calls backward of a step, whose arguments' gradients have places.
+void ProgramRun::run_back(std::size_t s) {
+  const ProgramStep& of = step(s);
+  part_.absent = of.absent;
+  part_.left_for_later = 0;
+  part_.in = {arguments_of(s), of.args.size()};
+  part_.saved = {of.saved.empty() ? nullptr : saved_[s].first, of.saved.size()};
+  give_results(s);
+  set_payload(s);
+  part_.d_in = {gradients_of_arguments(s), of.args.size()};
+  of.record->backward(of.op.get(), part_);
   for (std::size_t i = 0; i < of.args.size(); ++i) {
-    if (!d_in[i].absent()) {
-      const bool is_left = i < kMaskedArgs && ((part.left_for_later >> i) & 1) != 0;
+    if (!part_.d_in[i].absent()) {
+      const bool is_left = i < kMaskedArgs && ((part_.left_for_later >> i) & 1) != 0;
       Gradient& g = gradients_[of.args[i]];
       g.is_left = g.is_left || is_left;
       g.is_written = g.is_written || !is_left;
@@ -513,13 +464,16 @@ void ProgramRun::run_back(std::size_t s) {
 void ProgramRun::step_back(std::size_t s) {
   const ProgramStep& of = step(s);
   if (of.record->aliases) {
-    give_whole(of.args[0], gradients_[of.first].to);
+    give_whole(of.args[0], *gradients_[of.first].to);
     return;
   }
   for (const ValueId a : of.args) {
-    if (a != kNoValue && gradients_[a].is_wanted) {
+    if (a != kNoValue && case_.values[a].is_wanted) {
       target(a);
     }
+  }
+  if (program_.is_elementwise_[s] && run_elements_back(s)) {
+    return;
   }
   std::byte* const before = next_;
   run_back(s);
@@ -529,7 +483,7 @@ void ProgramRun::step_back(std::size_t s) {
 void ProgramRun::finish_arguments() {
   for (std::size_t a = 0; a < program_.content_.arguments(); ++a) {
     Gradient& g = gradients_[a];
-    if (!g.is_wanted) {
+    if (!case_.values[a].is_wanted) {
       continue;
     }
     if (g.is_left && !g.is_written) {
@@ -538,24 +492,19 @@ void ProgramRun::finish_arguments() {
       g.blocks = nullptr;
       zero_fresh(g, call_.d_in[a]);
     } else if (g.is_sum) {
-      move_whole(call_, g.to, call_.d_in[a], ext::Write::kAsBlocks);
+      move_whole(call_, *g.to, call_.d_in[a], ext::Write::kAsBlocks);
     }
   }
 }
 
 void ProgramRun::backward() {
-  const std::size_t steps = program_.content_.steps.size();
-  gradients_ = cleared<Gradient>(values_count_);
-  is_active_ = cleared<bool>(steps);
-  is_again_ = cleared<bool>(steps);
-  find_wanted();
-  find_reached();
-  find_needed();
+  gradients_ = room<Gradient>(program_.places_.size());
+  std::uninitialized_value_construct_n(gradients_, program_.places_.size());
   compute_again();
   begin_gradients();
   take_result_gradients();
-  for (std::size_t s = steps; s-- > 0;) {
-    if (is_active_[s]) {
+  for (std::size_t s = program_.content_.steps.size(); s-- > 0;) {
+    if (case_.steps[s].is_active) {
       step_back(s);
     }
   }

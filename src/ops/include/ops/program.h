@@ -25,6 +25,7 @@
 // Start reading at intern_program. Surprising: in a merged call a value that depends on nothing but
 // shared arguments has one example, in another call of the same program all examples of the call.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -85,6 +86,31 @@ struct ProgramContent {
   [[nodiscard]] std::size_t arguments() const { return weights.size(); }
 };
 
+/// What a call of a program computes, by the operands that the call has.
+struct ProgramCase {
+  struct OfValue {
+    bool is_single = false;   ///< has one example beside the batch of the call
+    bool is_wanted = false;   ///< depends on an argument whose gradient is wanted
+    bool is_reached = false;  ///< and a result with a gradient depends on it
+    bool is_needed = false;   ///< backward reads it
+  };
+  struct OfStep {
+    bool is_active = false;  ///< backward runs it
+    bool is_again = false;   ///< forward runs once more, since backward reads what was not kept
+  };
+  std::vector<OfValue> values;
+  std::vector<OfStep> steps;
+
+  /// The case of a call: bit a for argument a, bit k for result k.
+  struct Key {
+    std::uint64_t single = 0;  ///< arguments with one example beside a batch
+    std::uint64_t wanted = 0;  ///< arguments whose gradients are wanted
+    std::uint64_t given = 0;   ///< results that have gradients
+
+    [[nodiscard]] bool operator==(const Key&) const = default;
+  };
+};
+
 /// The most steps of a program, and the most programs of a process: beyond, nothing is interned.
 inline constexpr std::size_t kMaxProgramSteps = 256;
 inline constexpr std::size_t kMaxPrograms = 4096;
@@ -111,6 +137,9 @@ class Program {
   /// The shapes of the saved outputs: of kept values, then of the way back.
   [[nodiscard]] const std::vector<Dim>& saved() const { return saved_; }
   [[nodiscard]] bool is_like(const ProgramContent& content) const;
+  /// The case of a call. Calls of a program are of few cases, which are kept; `own` is filled if
+  /// there are too many.
+  const ProgramCase& case_of(const ext::Call& call, ProgramCase& own) const;
 
  private:
   friend class ProgramRun;
@@ -127,6 +156,14 @@ class Program {
   void plan_kept();
   void plan_way_back();
   void make_record(ext::detail::AddGradient gradient);
+  [[nodiscard]] bool is_elementwise(const ProgramStep& step) const;
+
+  // program_case.cc
+  struct KeptCase;
+  [[nodiscard]] bool is_stored(ValueId v) const;
+  void fill_case(const ext::Call& call, ProgramCase& to) const;
+  void mark_reached(const ext::Call& call, ProgramCase& to) const;
+  void mark_needed(ProgramCase& to) const;
 
   /// A value's places.
   struct Place {
@@ -145,11 +182,16 @@ class Program {
   std::vector<ValueId> shown_;    ///< by value: the argument of which it is an alias; else itself
   std::vector<Dim> saved_;        ///< the kept values, then the way back
   bool has_way_back_ = false;
-  std::size_t operands_ = 0;  ///< of all steps: arguments, results and saved outputs
-  std::size_t longest_ = 0;   ///< arguments of a step, at most
+  std::vector<bool> is_product_;      ///< by step
+  std::vector<bool> is_elementwise_;  ///< by step
+  std::vector<bool> has_arg_twice_;   ///< by step
+  std::size_t operands_ = 0;          ///< of all steps: arguments, results and saved outputs
+  std::size_t longest_ = 0;           ///< arguments of a step, at most
   ext::Info info_;
   ext::Record record_{};
   ProgramOperation operation_{this};
+  /// The newest one of a list that grows at its front and is never taken apart.
+  mutable std::atomic<const KeptCase*> cases_{nullptr};
 };
 
 /// The program of a record; null if the record is of another kind.

@@ -24,22 +24,19 @@ class ProgramRun {
   void backward();
 
  private:
-  /// A value's gradient.
-  struct Gradient {
-    ext::Operand to;
-    ext::Block block;              ///< of `to`, if one is enough
-    ext::Block* blocks = nullptr;  ///< of `to`, if they may be changed
-    bool is_wanted, is_reached;    ///< depends on a wanted argument; a result depends on it
-    bool is_written, is_left;      ///< something was given; left in a sink
-    bool lasts;                    ///< the memory outlives the call
-    bool is_sum;                   ///< of an argument: in scratch memory, to be moved
-  };
   /// A value's numbers.
   struct Value {
-    ext::Operand at;
-    ext::Block block;
-    bool is_needed;
-    bool lasts;
+    const ext::Operand* at;
+    bool lasts;  ///< the memory outlives the call
+  };
+  /// A value's gradient.
+  struct Gradient {
+    const ext::Operand* to = nullptr;  ///< where it is stored or added next; null: nowhere so far
+    ext::Block* blocks = nullptr;      ///< of `to`, if they may be changed
+    bool is_written = false;           ///< something was given
+    bool is_left = false;              ///< in a sink
+    bool lasts = false;                ///< the memory outlives the call
+    bool is_sum = false;               ///< of an argument: in scratch memory, to be moved
   };
   /// The saved outputs of a step.
   struct Saved {
@@ -47,53 +44,59 @@ class ProgramRun {
   };
   [[nodiscard]] const ProgramStep& step(std::size_t s) const { return program_.content_.steps[s]; }
   [[nodiscard]] std::size_t outputs(std::size_t s) const { return step(s).record->outputs; }
+  [[nodiscard]] const Dim& dim(ValueId v) const { return program_.content_.dims[v]; }
+  [[nodiscard]] std::int64_t examples(ValueId v) const {
+    return case_.values[v].is_single ? 1 : call_.examples;
+  }
   /// Memory that is not initialised.
   template <class T>
   T* room(std::size_t count);
-  template <class T>
-  T* cleared(std::size_t count);
+  std::byte* take_lists();
+  const ext::Operand* absent(ValueId v);
+  ext::Operand* in_scratch(ValueId v, ext::Block*& block);
 
   // values
-  void count_examples();
-  void use_scratch(Value& value, const Dim& dim, std::int64_t examples);
   void place_forward(ValueId v);
-  [[nodiscard]] bool is_stored(ValueId v) const;
   void take_stored(ValueId v);
   void place_again(ValueId v);
   void run_step(std::size_t s);
   void spread(ValueId v);
   void show_alias(std::size_t s);
   ext::Operand* arguments_of(std::size_t s);
-  void set_payload(std::size_t s, ext::Call& part);
+  void set_payload(std::size_t s);
   ext::Operand payload_operand(const void* numbers, std::size_t count, std::int64_t bytes);
-  ext::Operand part_of_way_back(std::int64_t offset, const Dim& dim, ext::Block* blocks) const;
+  ext::Operand* part_of_way_back(std::int64_t offset, ValueId v, ext::Block*& blocks);
 
   // gradients
-  void find_wanted();
-  void find_reached();
-  void find_needed();
   void compute_again();
   void begin_gradients();
   void begin_argument(ValueId v);
   void take_result_gradients();
   const ext::Operand& target(ValueId v);
-  void zero_fresh(Gradient& g, const ext::Operand& to) const;
+  void zero_fresh(const Gradient& g, const ext::Operand& to) const;
   void give_whole(ValueId v, const ext::Operand& gradient);
   void step_back(std::size_t s);
   void run_back(std::size_t s);
-  [[nodiscard]] bool may_leave_products(std::size_t s, const ext::Call& part) const;
+  void give_results(std::size_t s);
+  ext::Operand* gradients_of_arguments(std::size_t s);
+  [[nodiscard]] bool may_leave_products(std::size_t s) const;
   void finish_arguments();
+
+  // program_elements.cc
+  bool run_elements(std::size_t s);
+  bool run_elements_back(std::size_t s);
 
   const Program& program_;
   ext::Call& call_;
-  std::size_t values_count_;
-  Value* values_ = nullptr;
-  Gradient* gradients_ = nullptr;
-  bool* is_active_ = nullptr;  ///< by step: backward runs it
-  bool* is_again_ = nullptr;   ///< by step: forward runs once more
-  Saved* saved_ = nullptr;     ///< by step
-  std::byte* next_ = nullptr;
+  ProgramCase own_case_;
+  const ProgramCase& case_;
   std::unique_ptr<std::byte[]> own_;  ///< the memory of a call within another call
+  std::byte* next_;
+  ext::Call part_;  ///< the call of the step that runs
+  bool has_payload_ = false;
+  Value* values_;
+  Gradient* gradients_ = nullptr;
+  Saved* saved_;  ///< by step
 };
 
 }  // namespace dynet::ops
