@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
+#include "dynet/cell.h"
 #include "dynet/expr.h"
 
 namespace dynet {
@@ -87,6 +89,64 @@ TEST(Debug, ProfileGathersWhatRan) {
   profiling_flag = 0;
   reset_profile();
   EXPECT_EQ(profile_text(), "");
+}
+
+/// The step of a minimal gated unit: seven nodes.
+std::vector<Expression> gated_step(const std::vector<Expression>& weights, const Expression& x,
+                                   const Expression& h) {
+  const Expression f = logistic(affine_transform({weights[0], weights[1], x, weights[2], h}));
+  const Expression g = tanh(affine_transform({weights[3], weights[4], x, weights[5], cmult(f, h)}));
+  return {h + cmult(f, g)};
+}
+
+/// The trace of repeats of ten steps, and of a loss of four nodes after each.
+std::string repeats_of(bool as_cell) {
+  ParameterCollection model;
+  std::vector<Parameter> stored;
+  stored.reserve(6);
+  for (int i = 0; i < 6; ++i) {
+    stored.push_back(i % 3 == 0 ? model.add_parameters({3}) : model.add_parameters({3, 3}));
+  }
+  const auto weights = [&](ComputationGraph& cg) {
+    std::vector<Expression> all;
+    all.reserve(stored.size());
+    for (const Parameter& p : stored) {
+      all.push_back(parameter(cg, p));
+    }
+    return all;
+  };
+  Cell cell("gated", [&](ComputationGraph& cg, const std::vector<Expression>& in) {
+    return gated_step(weights(cg), in[0], in[1]);
+  });
+  ComputationGraph cg(true);
+  const std::vector<Expression> all = weights(cg);
+  Expression h = ones(cg, {3});
+  std::vector<Expression> losses;
+  for (int t = 0; t < 10; ++t) {
+    const Expression x = input(cg, {3}, {1.0F, 2.0F, 0.5F});
+    h = as_cell ? cell({x, h})[0] : gated_step(all, x, h)[0];
+    losses.push_back(sum_elems(square(logistic(0.1F * h))));
+  }
+  const Expression loss = sum(losses);
+  ::testing::internal::CaptureStderr();
+  {
+    const TraceScope trace("repeats");
+    cg.forward(loss);
+  }
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(Debug, TraceOfRepeatsNamesStretchesForCells) {
+  const std::string text = repeats_of(false);
+  EXPECT_EQ(text.find("repeats: 7 nodes, 10 times: from affine_transform at "), 0U) << text;
+  EXPECT_NE(text.find("; as a cell they would be one node\n"), std::string::npos);
+  EXPECT_NE(text.find("repeats: 4 nodes, 10 times: from "), std::string::npos) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+}
+TEST(Debug, TraceOfRepeatsDoesNotNameCells) {
+  const std::string text = repeats_of(true);  // the loss alone
+  EXPECT_EQ(text.find("repeats: 4 nodes, 10 times: from "), 0U) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
 }
 
 TEST(Debug, TraceScopesNest) {

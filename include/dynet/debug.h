@@ -13,7 +13,7 @@ struct Expression;
 struct Tensor;
 
 /// While the scope lives, the traces in `words` ("graph", "plan", "memory", "execute", "time",
-/// separated by commas, or "all") report to stderr and no other trace does: the scope replaces the
+/// "repeats", separated by commas, or "all") report to stderr and no other trace does: the scope replaces the
 /// environment's DYNET_TRACE in all threads. Scopes nest and end in reverse order. ValueError for
 /// other words.
 class TraceScope {

@@ -25,7 +25,7 @@ void bind_trace(nb::module_& m) {
   nb::class_<Trace>(
       m, "trace",
       "Within `with trace(\"plan,time\"):` the words' reports go to the standard error "
-      "stream, in all threads: graph, plan, memory, execute, time, or all. "
+      "stream, in all threads: graph, plan, memory, execute, time, repeats, or all. "
       "DYNET_TRACE in the environment does it for a whole program.")
       .def(
           "__init__",

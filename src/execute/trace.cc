@@ -9,6 +9,7 @@
 
 #include "execute/executor.h"
 #include "schedule/explain.h"
+#include "schedule/repeats.h"
 
 namespace dynet::execute {
 namespace {
@@ -18,8 +19,11 @@ class PlanTrace final : public Hook {
   explicit PlanTrace(const HookParts& parts)
       : graph_(parts.executor.context().graph), values_(parts.executor.values()) {}
 
-  /// Writes the groups of a plan, and their number beside the lower bound.
+  /// Writes the groups of a plan, and their number beside the lower bound; stretches that repeat.
   void after_plan(const std::vector<NodeId>& nodes, const schedule::Plan& plan) override {
+    if (util::is_traced(util::TraceWord::kRepeats)) {
+      util::write_trace(schedule::repeats_text(graph_, nodes));
+    }
     if (!util::is_traced(util::TraceWord::kPlan)) {
       return;
     }
@@ -48,7 +52,8 @@ class PlanTrace final : public Hook {
 }  // namespace
 
 bool wants_trace() {
-  return util::is_traced(util::TraceWord::kPlan) || util::is_traced(util::TraceWord::kMemory);
+  return util::is_traced(util::TraceWord::kPlan) || util::is_traced(util::TraceWord::kMemory) ||
+         util::is_traced(util::TraceWord::kRepeats);
 }
 
 std::unique_ptr<Hook> make_trace(const HookParts& parts) {

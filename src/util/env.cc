@@ -11,8 +11,8 @@ constexpr std::array<EnvVariable, 4> kVariables{{
      "Name of the best SIMD target to use (SSE4, AVX2, AVX3, ...), if the machine has a better "
      "one. A name that this machine does not have is ignored."},
     {"DYNET_TRACE",
-     "Parts that report to stderr, separated by commas: graph, plan, memory, execute, time; or "
-     "all. Another word is an error."},
+     "Parts that report to stderr, separated by commas: graph, plan, memory, execute, time, "
+     "repeats; or all. Another word is an error."},
     {"DYNET_PARANOID",
      "Anything but 0: the executor verifies its own state after each value, checkpoint, backward "
      "and revert, and compares the results of nodes that ran together with each node alone. Slow."},

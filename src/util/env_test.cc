@@ -47,7 +47,8 @@ TEST_F(TraceTest, EachWordIsOneBit) {
   EXPECT_EQ(parse_trace("memory", ""), 4);
   EXPECT_EQ(parse_trace("execute", ""), 8);
   EXPECT_EQ(parse_trace("time", ""), 16);
-  EXPECT_EQ(parse_trace("all", ""), 31);
+  EXPECT_EQ(parse_trace("repeats", ""), 32);
+  EXPECT_EQ(parse_trace("all", ""), 63);
 }
 
 TEST_F(TraceTest, AnotherWordIsAnError) {
@@ -57,8 +58,8 @@ TEST_F(TraceTest, AnotherWordIsAnError) {
     FAIL() << "a word that means nothing was taken";
   } catch (const errors::ValueError& e) {
     EXPECT_EQ(std::string(e.what()),
-              "DYNET_TRACE: 'pla' is nothing to trace; want graph, plan, memory, execute, time or "
-              "all, separated by commas");
+              "DYNET_TRACE: 'pla' is nothing to trace; want graph, plan, memory, execute, time, "
+              "repeats or all, separated by commas");
   }
   EXPECT_THROW(static_cast<void>(is_traced(TraceWord::kGraph)), errors::ValueError);
 }

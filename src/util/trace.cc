@@ -9,7 +9,7 @@
 
 namespace dynet::util {
 namespace {
-constexpr const char* kWords[] = {"graph", "plan", "memory", "execute", "time"};
+constexpr const char* kWords[] = {"graph", "plan", "memory", "execute", "time", "repeats"};
 constexpr std::uint8_t kAll = (1U << std::size(kWords)) - 1;
 
 std::uint8_t bit_of(std::string_view word) {
@@ -34,7 +34,7 @@ std::uint8_t parse_trace(std::string_view words, std::string_view source) {
     if (bit == 0) {
       throw errors::ValueError(
           std::string(source) + ": '" + std::string(word) +
-          "' is nothing to trace; want graph, plan, memory, execute, time or all, "
+          "' is nothing to trace; want graph, plan, memory, execute, time, repeats or all, "
           "separated by commas");
     }
     bits |= bit;

@@ -16,7 +16,8 @@ enum class TraceWord : std::uint8_t {
   kPlan = 2,     ///< the groups of each plan
   kMemory = 4,   ///< where the results of each plan lie
   kExecute = 8,  ///< each kernel call before it runs
-  kTime = 16     ///< the time of each operation, after each request
+  kTime = 16,    ///< the time of each operation, after each request
+  kRepeats = 32  ///< stretches of nodes that a cell could hold, after each plan
 };
 
 namespace detail {
