@@ -13,9 +13,9 @@ struct Expression;
 struct Tensor;
 
 /// While the scope lives, the traces in `words` ("graph", "plan", "memory", "execute", "time",
-/// "repeats", separated by commas, or "all") report to stderr and no other trace does: the scope replaces the
-/// environment's DYNET_TRACE in all threads. Scopes nest and end in reverse order. ValueError for
-/// other words.
+/// "repeats", separated by commas, or "all") report to stderr and no other trace does: the scope
+/// replaces the environment's DYNET_TRACE in all threads. Scopes nest and end in reverse order.
+/// ValueError for other words.
 class TraceScope {
  public:
   explicit TraceScope(const std::string& words);
