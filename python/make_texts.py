@@ -1,6 +1,8 @@
-"""Writes texts.h: the documentation of functions and builders that C++ and Python have alike.
+"""Writes texts.h: the documentation of functions and classes that C++ and Python have alike.
 
-    make_texts.py ROOT OUT
+    make_texts.py OUT
+
+Prints the headers that CMake has to watch.
 
 The comments of the C++ headers are the one text. Python's form has Python's names of parameters,
 and lacks the text behind "C++:", which is true in C++ alone.
@@ -12,13 +14,15 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(sys.argv[1])
+ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools" / "reference"))
 
+from classes import bases_of, class_headers, read_classes  # noqa: E402
 from headers import Entry, keyed, read_header, read_headers  # noqa: E402
 from topics import PYTHON_PARAMETERS  # noqa: E402
 
 INCLUDE = ROOT / "include" / "dynet"
+HEADERS = class_headers(ROOT)
 
 
 def capital(text: str) -> str:
@@ -57,59 +61,96 @@ def functions() -> dict[str, str]:
     return {key: text for key, text in texts.items() if key.isidentifier()}  # operators have none
 
 
-# ---- builders, encodings and schedules
+# ---- classes
 
-BUILDERS = (
-    *("rnn", "gru", "lstm", "fast-lstm", "treelstm", "tree-builders", "attention", "transformer"),
-    *("cfsm-builder", "hsm-builder", "adaptive-softmax", "sampled-softmax"),
-    *("crf-builder", "semi-crf-builder", "trainers/schedule"),
-)
-COMMENT = re.compile(
-    r"((?:^/// ?.*\n)+)(?:struct|class) (\w*(?:Builder|Encoding|Schedule))\b", re.M
-)
+COUNTED = re.compile(r"(.*)#(\d+)$")
 ELSEWHERE = re.compile(r" \((\w+) has the formula\)")
 
 
 def paragraphs(comment: str) -> list[str]:
     """Text on one line each, formulas as they stand, behind four spaces."""
-    lines = [line.removeprefix("///").removeprefix(" ") for line in comment.splitlines()]
-    found = re.split(r"\n\s*\n", "\n".join(lines).strip("\n"))
+    comment = re.sub(r"(?m)^(Shapes: |`[^`]*`$)", r"\n\1", comment)
+    found = re.split(r"\n\s*\n", comment.strip("\n"))
+    found = [f"  {p[1:-1]}" if re.fullmatch(r"`[^`]*`", p) else p for p in found]
     return [
-        re.sub(r"(?m)^ +", "    ", p) if p.startswith("  ") else " ".join(p.split()) for p in found
+        re.sub(r"(?m)^  ", "    ", p) if p.startswith("  ") else " ".join(p.split()) for p in found
     ]
 
 
-def builders() -> dict[str, str]:
-    comments: dict[str, list[str]] = {}
-    for name in BUILDERS:
-        header = (INCLUDE / f"{name}.h").read_text(encoding="utf-8")
-        comments |= {match[2]: paragraphs(match[1]) for match in COMMENT.finditer(header)}
-    texts = {}
-    for name, parts in comments.items():
-        own = []
-        for part in parts:
-            if part.startswith("Python: "):
-                own.append(capital(part.removeprefix("Python: ")))
-            elif not part.startswith("C++: "):
-                own.append(ELSEWHERE.sub("", part))
-            if base := ELSEWHERE.search(part):
-                own += [p for p in comments[base[1]] if p.startswith("    ")]
-        text = "\n\n".join(own)
-        for cpp, python in PYTHON_PARAMETERS.get(name, {}).items():
-            text = re.sub(rf"\b{cpp}\b", python, text)
-        texts[name] = text
-    return texts
+def of_class(comment: str, comments: dict[str, str], names: dict[str, str]) -> str:
+    """Python's form of a comment; empty if all of it is about C++."""
+    own = []
+    for part in paragraphs(comment):
+        if part.startswith("Python: "):
+            own.append(capital(part.removeprefix("Python: ")))
+        elif not part.startswith("C++: "):
+            own.append(ELSEWHERE.sub("", part))
+        if base := ELSEWHERE.search(part):
+            own += [p for p in paragraphs(comments[base[1]]) if p.startswith("    ")]
+    text = "\n\n".join(own)
+    for cpp, python in names.items():
+        text = re.sub(rf"\b{cpp}\b", python, text)
+    text = re.sub(r"\b([A-Z]\w+)::(\w+)", r"\1.\2", text)
+    return text.replace("std::runtime_error", "RuntimeError")
 
 
-text = (
-    "// Written by make_texts.py from the C++ headers.\n#pragma once\n\n"
-    "namespace dynet::python::texts {\n\n"
-    + "\n".join(
-        f'inline constexpr char {name}[] = R"({text})";\n'
-        for name, text in (functions() | builders()).items()
+def classes() -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Texts by "Class" and "Class_member", and the bases of the classes."""
+    comments: dict[str, str] = {}
+    bases: dict[str, list[str]] = {}
+    for header in HEADERS:
+        read = read_classes(header)
+        comments |= read.texts
+        bases |= read.bases
+    texts: dict[str, str] = {}
+    for key, comment in comments.items():
+        if not COUNTED.sub(r"\1", key).replace(".", "_").isidentifier():
+            continue  # operators and destructors
+        names = PYTHON_PARAMETERS.get(key.split(".")[0], {})
+        if text := of_class(comment, comments, names):
+            texts[key] = "\n\n".join(renamed(part, key) for part in text.split("\n\n"))
+    named = {COUNTED.sub(r"\1_\2", key).replace(".", "_"): text for key, text in texts.items()}
+    return named, bases
+
+
+NAMED = re.compile(r"\w+(Builder|Encoding|Trainer)")
+
+
+def named(texts: dict[str, str], bases: dict[str, list[str]]) -> list[str]:
+    """Rows of a table, for bindings that are written once for several classes: "Class.member" and
+    the constant that has its text, if need be a base's."""
+    rows = {}
+    for name in filter(NAMED.fullmatch, bases):
+        for base in [name, *bases_of(name, bases)]:
+            for key in texts:
+                if key == name:
+                    rows[name] = key
+                elif key.startswith(f"{base}_"):
+                    rows.setdefault(f"{name}.{key.removeprefix(f'{base}_')}", key)
+    return [f'    {{"{row}", {key}}},' for row, key in sorted(rows.items())]
+
+
+def main() -> None:
+    own, bases = classes()
+    texts = functions() | own
+    text = (
+        "// Written by make_texts.py from the C++ headers.\n#pragma once\n\n"
+        "#include <string_view>\n\nnamespace dynet::python::texts {\n\n"
+        + "\n".join(
+            f'inline constexpr char {name}[] = R"({text})";\n' for name, text in texts.items()
+        )
+        + "\nstruct Named {\n  std::string_view name;\n  const char* text;\n};\n"
+        + "inline constexpr Named kNamed[] = {\n"
+        + "\n".join(named(own, bases))
+        + "\n};\n\n}  // namespace dynet::python::texts\n"
     )
-    + "\n}  // namespace dynet::python::texts\n"
-)
-out = Path(sys.argv[2])
-if not out.exists() or out.read_text(encoding="utf-8") != text:  # else all is compiled anew
-    out.write_text(text, encoding="utf-8")
+    out = Path(sys.argv[1])
+    if not out.exists() or out.read_text(encoding="utf-8") != text:  # else all is compiled anew
+        out.write_text(text, encoding="utf-8")
+    print(
+        ";".join(map(str, [INCLUDE / "sequence.h", INCLUDE / "structured.h", *HEADERS])), end=""
+    )  # for CMake
+
+
+if __name__ == "__main__":
+    main()

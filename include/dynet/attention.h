@@ -34,12 +34,17 @@ namespace detail {
 class TransformerLayer;
 }
 
-/// Keys and values, made by a builder's `read` for the same builder's `attend`. A value, copied
-/// freely. Its nodes get stale with their graph.
+/// Keys and values, made by a builder's `read` for the same builder's `attend`. Its nodes get stale
+/// with their graph.
+///
+/// C++: A value, copied freely.
 struct AttentionMemory {
-  Expression keys;                ///< {k,positions}xb
-  Expression values;              ///< {v,positions}xb
-  std::vector<unsigned> lengths;  ///< of the examples; empty: all positions count
+  /// {k,positions}xb.
+  Expression keys;
+  /// {v,positions}xb.
+  Expression values;
+  /// The number of positions of each example that count; empty: all do.
+  std::vector<unsigned> lengths;
 
   /// Number of positions; 0 for an empty memory.
   [[nodiscard]] unsigned positions() const { return keys.pg == nullptr ? 0 : keys.dim().cols(); }
@@ -63,6 +68,8 @@ class AttentionBuilder {
   virtual ~AttentionBuilder();
 
   /// Uses the parameters in a graph: once for each. Without `update` they get no gradient.
+  ///
+  /// Python: The graph is this thread's. Without this call the first use in a graph does it.
   void new_graph(ComputationGraph& cg, bool update = true) { parameters_.new_graph(cg, update); }
   /// A memory of these keys and values. `lengths`: the number of positions of each example that
   /// count.
@@ -80,6 +87,7 @@ class AttentionBuilder {
   /// Shapes: {q}xb -> {v}xb, {q,m}xb -> {v,m}xb.
   [[nodiscard]] virtual Expression attend(const Expression& queries, const AttentionMemory& memory,
                                           Where where = Where::here()) const = 0;
+  /// The collection of the builder's parameters.
   ParameterCollection& get_parameter_collection() { return parameters_.collection; }
   [[nodiscard]] const std::vector<Parameter>& params() const { return parameters_.params; }
 
@@ -130,7 +138,8 @@ class MLPAttentionBuilder final : public ScoringAttentionBuilder {
                                ParameterCollection& model);
   [[nodiscard]] Expression scores(const Expression& queries, const AttentionMemory& memory,
                                   Where where = Where::here()) const override;
-  /// ValueError for a builder of other sizes.
+  /// Uses the parameters of `other` from the next graph on. ValueError for a builder of other
+  /// sizes.
   void copy(const MLPAttentionBuilder& other) { parameters_.share(other.parameters_); }
 
  private:
@@ -153,7 +162,7 @@ class DotAttentionBuilder final : public ScoringAttentionBuilder {
   /// In one node.
   [[nodiscard]] Expression attend(const Expression& queries, const AttentionMemory& memory,
                                   Where where = Where::here()) const override;
-  /// ValueError for a builder of another size.
+  /// Uses the size of `other`. ValueError for a builder of another size.
   void copy(const DotAttentionBuilder& other);
 };
 
@@ -170,7 +179,8 @@ class BiaffineAttentionBuilder final : public ScoringAttentionBuilder {
                                     ParameterCollection& model);
   [[nodiscard]] Expression scores(const Expression& queries, const AttentionMemory& memory,
                                   Where where = Where::here()) const override;
-  /// ValueError for a builder of other sizes.
+  /// Uses the parameters of `other` from the next graph on. ValueError for a builder of other
+  /// sizes.
   void copy(const BiaffineAttentionBuilder& other) { parameters_.share(other.parameters_); }
 
  private:
@@ -202,7 +212,8 @@ class MultiHeadAttentionBuilder final : public AttentionBuilder {
   /// Shapes: {memory} or {memory,n}, xb.
   [[nodiscard]] AttentionMemory append(const AttentionMemory& memory, const Expression& x,
                                        Where where = Where::here()) const;
-  /// ValueError for a builder of other sizes.
+  /// Uses the parameters of `other` from the next graph on. ValueError for a builder of other
+  /// sizes.
   void copy(const MultiHeadAttentionBuilder& other);
   [[nodiscard]] unsigned heads() const { return heads_; }
 

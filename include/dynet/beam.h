@@ -56,12 +56,16 @@ struct BeamOptions {
   bool checkpoints = false;  ///< memory for one step instead of all
 };
 
-/// A sequence of words.
+/// A sequence of words that a search found.
 struct Hypothesis {
-  std::vector<unsigned> words;  ///< without the first word that was read; with the end symbol
+  /// The words, without the first one that was read; with the end symbol.
+  std::vector<unsigned> words;
+  /// The logarithm of the probability of the words.
   double log_probability = 0.0;
-  double score = 0.0;     ///< divided by the length norm
-  bool finished = false;  ///< whether it ends with the end symbol
+  /// The log-probability divided by the length norm.
+  double score = 0.0;
+  /// Whether it ends with the end symbol.
+  bool finished = false;
 };
 
 // ---- the expressions of a state

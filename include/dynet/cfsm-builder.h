@@ -55,9 +55,11 @@ class SoftmaxBuilder {
   /// Shapes: {rep_dim}xb -> {1}xb for b words.
   virtual Expression neg_log_softmax(const Expression& rep, const std::vector<unsigned>& classidxs,
                                      Where where = Where::here()) = 0;
-  /// A word drawn from the distribution with rand01(). Computes the distribution at once.
-  /// NumericError if there is no distribution: scores that are NaN, or infinite.
+  /// A word drawn from the distribution. Computes the distribution at once. NumericError if there
+  /// is no distribution: scores that are NaN, or infinite.
   /// Shapes: {rep_dim}, no batch.
+  ///
+  /// C++: The number comes from rand01().
   virtual unsigned sample(const Expression& rep, Where where = Where::here()) = 0;
   /// ln p of all words.
   /// Shapes: {rep_dim}xb -> {words}xb.
@@ -65,6 +67,7 @@ class SoftmaxBuilder {
   /// Scores of all words, whose softmax is the distribution.
   /// Shapes: {rep_dim}xb -> {words}xb.
   virtual Expression full_logits(const Expression& rep, Where where = Where::here()) = 0;
+  /// The collection of the builder's parameters.
   virtual ParameterCollection& get_parameter_collection() = 0;
 };
 

@@ -52,8 +52,12 @@ struct Checkpoint {
   double score = 0.0;
 };
 
-/// Writes and reads the checkpoints of one training in one folder, which is made if missing. One
-/// process at a time. The trainer must outlive the Checkpointer. Thread rule: as Trainer::update.
+/// Writes and reads the checkpoints of one training in one folder, which is made if missing: the
+/// parameters, the trainer's state with averages and schedule, the random numbers of the library,
+/// the position in the data, and `metadata`. A run that is killed and resumed goes on to the bit as
+/// if it had not been. One process at a time.
+///
+/// C++: The trainer must outlive the Checkpointer. Thread rule: as Trainer::update.
 class Checkpointer {
  public:
   /// ValueError for a `keep_last` of 0, or an interval that is no number or negative; IoError if
@@ -88,12 +92,16 @@ class Checkpointer {
   /// The position of the last save() or resume().
   [[nodiscard]] const std::string& position() const { return position_; }
   /// The checkpoints in the folder, by steps; as of the last save() or resume().
+  ///
+  /// Python: File, steps and score of each.
   [[nodiscard]] const std::vector<Checkpoint>& checkpoints() const { return checkpoints_; }
 
   [[nodiscard]] const CheckpointPolicy& policy() const { return policy_; }
 
   /// Text that is saved with each checkpoint; resume() gives it back. Keys must not begin with
   /// "dynet.".
+  ///
+  /// Python: A dict; assign another to change it.
   std::map<std::string, std::string> metadata;
 
  private:

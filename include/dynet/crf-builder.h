@@ -49,11 +49,13 @@ class CRFBuilder {
   /// ValueError if there is no tag.
   explicit CRFBuilder(unsigned tags, ParameterCollection& model);
 
-  /// No sequence may go from tag `from` to tag `to`, begin with a tag, or end with one: its score
-  /// is -inf, and the loss of such tags is a ValueError. Both hold from the next new_graph on, and
-  /// are not part of model files. IndexError for a tag that does not exist.
+  /// No sequence may go from tag `from` to tag `to`: its score is -inf, and the loss of such tags
+  /// is a ValueError. It holds from the next graph on, and is not part of model files. IndexError
+  /// for a tag that does not exist.
   void forbid(unsigned from, unsigned to);
+  /// No sequence may begin with this tag; as forbid().
   void forbid_start(unsigned tag);
+  /// No sequence may end with this tag; as forbid().
   void forbid_end(unsigned tag);
   /// Forbids all that names of tags in BIO or BIOES exclude: tags[i] is the name of tag i, "O", or
   /// B, I, E or S with '-' and a type, such as "B-PER". I and E go on with a span of their type
@@ -63,6 +65,8 @@ class CRFBuilder {
   void forbid_bio(const std::vector<std::string>& tags);
 
   /// Uses the parameters in a graph: once for each. Without `update` they get no gradient.
+  ///
+  /// Python: The graph is this thread's. Without this call the first use in a graph does it.
   void new_graph(ComputationGraph& cg, bool update = true);
   /// -ln p(tags | scores). A list shorter than the steps has the tags of the first steps.
   /// Shapes: {tags,steps} -> {1}.
@@ -100,8 +104,10 @@ class CRFBuilder {
                                       const std::vector<unsigned>& lengths = {},
                                       Where where = Where::here());
 
-  /// Uses the parameters and the constraints of `other`. ValueError for another number of tags.
+  /// Uses the parameters and the constraints of `other` from the next graph on. ValueError for
+  /// another number of tags.
   void copy(const CRFBuilder& other);
+  /// The collection of the builder's parameters.
   ParameterCollection& get_parameter_collection() { return parameters_.collection; }
   [[nodiscard]] unsigned tags() const { return tags_; }
   [[nodiscard]] const std::vector<Parameter>& params() const { return parameters_.params; }

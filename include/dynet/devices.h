@@ -26,9 +26,11 @@ enum class DeviceType { CPU, GPU };
 enum class DeviceMempool { FXS = 0, DEDFS = 1, PS = 2, SCS = 3, NONE = 4 };
 
 /// A device and its number type. "CPU" computes in float; "CPU:double" is the plain scalar device
-/// in double that checks it: there `Tensor::v` points at doubles, and only the functions of
-/// tensor.h may read it; the same holds for memory that is not the host's. Devices live as long as
-/// the process. Thread rule: immutable, any number of threads.
+/// in double that checks it.
+///
+/// C++: On "CPU:double" `Tensor::v` points at doubles, and only the functions of tensor.h may read
+/// it; the same holds for memory that is not the host's. Devices live as long as the process.
+/// Thread rule: immutable, any number of threads.
 class Device {
  public:
   Device(int id, DeviceType device_type, std::string device_name,

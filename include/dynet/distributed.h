@@ -51,6 +51,8 @@ struct Trainer;
 namespace dynet::errors {
 
 /// Ranks of a job disagree, or a rank is silent.
+///
+/// Python: `rank` is the number of the rank.
 struct RankError : detail::ErrorOf<std::runtime_error> {
   RankError(const std::string& text, unsigned rank_number) : ErrorOf(text), rank(rank_number) {}
   unsigned rank;  ///< that differs or is silent
@@ -130,8 +132,10 @@ struct Traffic {
 
 namespace dynet {
 
-/// Updates with the gradients of all ranks. Invariant: between two updates all ranks have the same
-/// parameters, to the bit. The trainer must outlive this object.
+/// Updates with the gradients of all ranks. Between two updates all ranks have the same parameters,
+/// to the bit.
+///
+/// C++: The trainer must outlive this object.
 class DistributedTrainer {
  public:
   /// A call of all ranks, when all parameters exist. Gives all ranks the parameters of rank 0, and
@@ -145,14 +149,17 @@ class DistributedTrainer {
   /// As close(), unless an exception passes; then other ranks hear nothing.
   ~DistributedTrainer();
 
+  /// The number of this rank, from 0.
   [[nodiscard]] unsigned rank() const;
+  /// The number of ranks.
   [[nodiscard]] unsigned size() const;
   [[nodiscard]] Trainer& trainer() const;
 
   /// A call of all ranks: Trainer::update with the gradient of all. `examples` are the examples
-  /// that this rank's gradient is a mean of, 0 for a rank that had none; with kSum, they do not
-  /// matter. NumericError as Trainer::update, on all ranks; RankError; ValueError if no rank has
-  /// examples. UsageError if parameters were added since the start.
+  /// that this rank's gradient is a mean of, 0 for a rank that had none; for a sum, they do not
+  /// matter. NumericError as Trainer::update, on all ranks, with the rank and the parameter;
+  /// RankError if ranks make other calls; ValueError if no rank has examples. UsageError if
+  /// parameters were added since the start.
   void update(std::uint64_t examples = 1);
   /// A call of all ranks: compares the parameters. RankError with the first one that differs.
   void check();
@@ -163,8 +170,11 @@ class DistributedTrainer {
   /// A call of all ranks: the bytes of rank 0.
   [[nodiscard]] std::string from_first(const std::string& bytes);
   /// A call of all ranks, the last one: a rank that is elsewhere gets a RankError, and later calls
-  /// are a UsageError. Gradients move back to their own memory. Does nothing a second time.
+  /// are a UsageError. Gradients move back to their own memory. Does nothing a second time. The end
+  /// of the program makes the call, too.
   void close();
+  /// Bytes and messages that this rank has sent, rounds in which the rank waited, and the seconds
+  /// of waiting.
   [[nodiscard]] distributed::Traffic traffic() const;
 
  private:
@@ -186,20 +196,32 @@ class DistributedCheckpointer {
   DistributedCheckpointer& operator=(const DistributedCheckpointer&) = delete;
   ~DistributedCheckpointer();
 
+  /// Goes on from the newest checkpoint that is whole, as Checkpointer::resume.
   bool resume();
+  /// Gives the model the parameters of the checkpoint with the best score, as
+  /// Checkpointer::load_best.
   void load_best();
-  /// As Checkpointer, but a call that throws has counted: do not repeat it.
+  /// To be called after each update; `position` says where in the data the next step begins. As
+  /// Checkpointer::step, but a call that throws has counted: do not repeat it.
   bool step(const std::string& position = "");
+  /// Saves now, as Checkpointer::save.
   void save(const std::string& position = "");
   void save(const std::string& position, double score);
 
+  /// Calls of step(), including calls before resume().
   [[nodiscard]] std::uint64_t steps() const;
+  /// The position of the last save() or resume().
   [[nodiscard]] const std::string& position() const;
   [[nodiscard]] const CheckpointPolicy& policy() const;
   /// The checkpoints of the folder, on rank 0; elsewhere none.
+  ///
+  /// Python: File, steps and score of each.
   [[nodiscard]] std::vector<Checkpoint> checkpoints() const;
 
-  /// As of Checkpointer; the texts of rank 0 are saved, and resume() gives them to all.
+  /// Text that is saved with each checkpoint, as of Checkpointer: the texts of rank 0 are saved,
+  /// and resume() gives them to all.
+  ///
+  /// Python: A dict; assign another to change it.
   std::map<std::string, std::string> metadata;
 
  private:

@@ -40,9 +40,17 @@ namespace detail {
 class NodeArguments;
 }
 
-/// A computation graph: nodes appended by the operations of expr.h, values computed on request,
-/// gradients by `backward`. Any number may live at once. Thread rule: one thread at a time (a
-/// second thread gets GraphError); graphs of different threads may share parameters.
+/// A computation graph: nodes appended by functions and operators, values computed on request,
+/// gradients by `backward`. Any number may live at once.
+///
+/// C++: Thread rule: one thread at a time (a second thread gets GraphError); graphs of different
+/// threads may share parameters.
+///
+/// Python: Each thread has one, in which functions make nodes. Within `with ComputationGraph():`
+/// they make nodes in a graph of the block's own; afterwards the graph of before is the current one
+/// again, whatever was raised. The graph's expressions live as long as the graph does: as long as
+/// the program holds it, as by `with ComputationGraph() as g:`. Blocks nest. Options: see
+/// `renew_cg`.
 struct ComputationGraph {
   /// The graph's device, for inputs and constants that name none, is the default device. The option
   /// `--dynet-autobatch` sets batching (on unless switched off).
@@ -92,12 +100,14 @@ struct ComputationGraph {
   /// process is drawn at the first random node.
   void set_random_stream(std::uint64_t stream);
 
-  /// DOT text on stderr.
+  /// Writes DOT text to the standard error stream.
   void print_graphviz() const;
-  /// The DOT text of print_graphviz() as a string.
+  /// The DOT text of print_graphviz().
   [[nodiscard]] std::string to_dot() const;
   /// The graph as an SVG picture, with a box for each group of a plan of all nodes: "3: 16 x tanh".
   /// Point at a node for its operation, shape and line.
+  ///
+  /// Python: A notebook shows the picture if a cell ends with `dy.cg()`.
   [[nodiscard]] std::string to_svg() const;
   /// Writes all nodes to a file, or to the standard output if `filename` is empty, with values
   /// (missing values are computed) and with the gradients of the last `backward`; nodes made after

@@ -10,7 +10,9 @@
 
 namespace dynet::errors {
 
-/// Common base of all exceptions of the library; each is a `std::exception` too.
+/// Common base of all exceptions of the library.
+///
+/// C++: Each is a `std::exception` too.
 class Error {
  public:
   Error() = default;
@@ -47,11 +49,11 @@ struct IndexError : detail::ErrorOf<std::invalid_argument> {
 struct ValueError : detail::ErrorOf<std::invalid_argument> {
   using ErrorOf::ErrorOf;
 };
-/// More elements than the library or the caller's type can count.
+/// More elements than can be counted, or another number of elements.
 struct SizeError : detail::ErrorOf<std::invalid_argument> {
   using ErrorOf::ErrorOf;
 };
-/// A call out of order, such as a builder used before `new_graph`.
+/// A call out of order, such as the use of a builder before its parameters are in the graph.
 struct StateError : detail::ErrorOf<std::invalid_argument> {
   using ErrorOf::ErrorOf;
 };
@@ -59,7 +61,7 @@ struct StateError : detail::ErrorOf<std::invalid_argument> {
 struct DomainError : detail::ErrorOf<std::domain_error> {
   using ErrorOf::ErrorOf;
 };
-/// Misuse of a computation graph: two threads in one graph, nodes of different graphs, ...
+/// Misuse of a computation graph: two threads in one graph, nodes of different graphs.
 struct GraphError : detail::ErrorOf<std::runtime_error> {
   using ErrorOf::ErrorOf;
 };
@@ -67,11 +69,13 @@ struct GraphError : detail::ErrorOf<std::runtime_error> {
 struct StaleExpression : detail::ErrorOf<std::runtime_error> {
   using ErrorOf::ErrorOf;
 };
-/// Another call that cannot be done, for which programs expect `std::runtime_error`.
+/// Another call that cannot be done.
+///
+/// C++: Programs expect `std::runtime_error` for it.
 struct UsageError : detail::ErrorOf<std::runtime_error> {
   using ErrorOf::ErrorOf;
 };
-/// A device that does not exist or does not fit.
+/// A device that does not exist, fit or work.
 struct DeviceError : detail::ErrorOf<std::runtime_error> {
   using ErrorOf::ErrorOf;
 };

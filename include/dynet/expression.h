@@ -17,8 +17,11 @@ namespace dynet {
 struct ComputationGraph;
 using VariableIndex = unsigned;
 
-/// A node of a graph, and the epoch of the node. Using an expression after its graph was cleared,
-/// destroyed, or reverted past the node throws StaleExpression. Thread rule: as its graph.
+/// A node of a computation graph. Operators and functions of expressions make further nodes;
+/// nothing is computed until a value is requested. The use of an expression after its graph was
+/// cleared, destroyed, or reverted past the node throws StaleExpression.
+///
+/// C++: Thread rule: as its graph.
 struct Expression {
   ComputationGraph* pg = nullptr;  ///< null: unset
   VariableIndex i = 0;
@@ -32,11 +35,18 @@ struct Expression {
 
   /// Name of the device that the node is on.
   [[nodiscard]] std::string get_device_name() const;
+  /// Whether the graph has gone on without it.
   [[nodiscard]] bool is_stale() const;
-  /// Computes missing values. The view stays valid until the graph is computed anew or cleared.
+  /// The value. Computes missing values.
+  ///
+  /// C++: The view stays valid until the graph is computed anew or cleared.
+  ///
+  /// Python: A float for one element, a list for a vector (the examples of a batch one after the
+  /// other), an array for two dimensions or more. `recalculate`: computes everything anew.
   const Tensor& value() const;
   /// The gradient of the last `backward`; zeros if no gradient flowed here.
   [[nodiscard]] const Tensor& gradient() const;
+  /// The shape of one example, and the number of examples.
   [[nodiscard]] const Dim& dim() const;
 };
 

@@ -14,9 +14,13 @@ namespace dynet {
 ///
 /// The place of the request counts, not the place where a node was made. `backward` is a GraphError
 /// within the scope, and later if the path from the root meets a trained node that was computed
-/// within the scope; `invalidate()` makes that graph forget. Batching, random numbers and values
-/// are as outside of a scope. A checkpoint within the scope keeps all values, too. Scopes nest.
-/// Thread rule: a scope belongs to the thread that made it and has to end it.
+/// within the scope. Batching, random numbers and values are as outside of a scope. A checkpoint
+/// within the scope keeps all values, too. Scopes nest.
+///
+/// C++: `invalidate()` makes a graph forget. Thread rule: a scope belongs to the thread that made
+/// it and has to end it.
+///
+/// Python: The scope is `with no_grad():`.
 class InferenceScope {
  public:
   InferenceScope();

@@ -67,8 +67,10 @@ struct CoupledLSTMBuilder : public CoupledGatesBuilder {
                   "compile with -DDYNET_LSTM_VANILLA");
   }
 
-  /// All three rates, or each.
+  /// C++: All three rates are `d`.
   void set_dropout(float d) override;
+  /// The rates of dropout of the layers' inputs, of their hidden states, and of cells that a
+  /// peephole reads.
   void set_dropout(float d, float d_h, float d_c);
 
   float dropout_rate_c = 0.0F;

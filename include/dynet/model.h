@@ -140,7 +140,11 @@ struct LookupParameterStorage final : ParameterStorageBase {
   unsigned rows_;
 };
 
-/// Handle of a parameter. Default-constructed or null it is unset; using it then throws StateError.
+/// A parameter, or no parameter: then its use throws StateError.
+///
+/// C++: A handle: copies share the parameter.
+///
+/// Python: It is an expression: its node in this thread's graph.
 struct Parameter {
   Parameter() = default;
   Parameter(std::nullptr_t) {}  // NOLINT(google-explicit-constructor): programs write `p = nullptr`
@@ -149,27 +153,39 @@ struct Parameter {
   [[nodiscard]] explicit operator bool() const { return p != nullptr; }
 
   ParameterStorage& get_storage() const;
+  /// The full name, such as "/enc/b_1".
   [[nodiscard]] std::string get_fullname() const;
   /// Values and gradient become zero.
   void zero();
+  /// The shape.
   [[nodiscard]] Dim dim() const;
   /// Stored values; the gradient.
   [[nodiscard]] Tensor* values() const;
   [[nodiscard]] Tensor* gradients() const;
   [[nodiscard]] float current_weight_decay() const;
-  /// false freezes it: no gradient, no update.
+  /// With `b` false it is frozen: it gets no gradient and no update.
   void set_updated(bool b);
+  /// Whether it gets gradients and updates.
   [[nodiscard]] bool is_updated() const;
+  /// Multiplies the values by `s`.
   void scale(float s);
+  /// Multiplies the gradient by `s`.
   void scale_gradient(float s);
-  /// Clamps the effective values.
+  /// Moves values below `left` to `left`, and values above `right` to `right`.
   void clip_inplace(float left, float right);
+  /// Takes the values of `val`. An error for another number of values.
+  ///
+  /// Python: ShapeError for an array of another shape.
   void set_value(const std::vector<float>& val);
 
   std::shared_ptr<ParameterStorage> p;
 };
 
-/// Handle of a lookup table.
+/// A table of parameters.
+///
+/// C++: A handle: copies share the table.
+///
+/// Python: `p[i]` is a row; as an expression it is the whole table, rows last.
 struct LookupParameter {
   LookupParameter() = default;
   LookupParameter(std::nullptr_t) {}  // NOLINT(google-explicit-constructor)
@@ -181,15 +197,21 @@ struct LookupParameter {
   /// Sets row `index`: graphs read these numbers, whatever weight decay there was. IndexError,
   /// SizeError if index or count do not fit.
   void initialize(unsigned index, const std::vector<float>& val) const;
+  /// Values and gradient become zero.
   void zero();
+  /// The full name, such as "/enc/b_1".
   [[nodiscard]] std::string get_fullname() const;
   /// The shape of one row.
   [[nodiscard]] Dim dim() const;
   [[nodiscard]] std::vector<Tensor>* values() const;
   [[nodiscard]] float current_weight_decay() const;
+  /// Multiplies the values by `s`.
   void scale(float s);
+  /// Multiplies the gradient by `s`.
   void scale_gradient(float s);
+  /// With `b` false it is frozen: it gets no gradient and no update.
   void set_updated(bool b);
+  /// Whether it gets gradients and updates.
   [[nodiscard]] bool is_updated() const;
 
   std::shared_ptr<LookupParameterStorage> p;
@@ -219,7 +241,11 @@ struct ParameterCollectionStorage {
   L2WeightDecay& weight_decay;
 };
 
-/// A set of parameters with a name. Copies share it; sub-collections keep their parents alive.
+/// A set of parameters with a name.
+///
+/// C++: Copies share it; sub-collections keep their parents alive.
+///
+/// Python: Parameters keep it alive.
 class ParameterCollection {
  public:
   /// A root, named "/", with weight decay `default_weight_decay_lambda`.
@@ -231,12 +257,17 @@ class ParameterCollection {
 
   /// Root of the sum of squares of all gradients, without frozen parameters.
   [[nodiscard]] float gradient_l2_norm() const;
+  /// Empties all gradients.
   void reset_gradient();
 
-  /// A parameter of shape `d`, initialised uniformly in [-scale, scale), or by Glorot if `scale`
-  /// is 0. Unnamed ones are called `_0`, `_1`, ...; a name used before gets `_1`, `_2`, ...
-  /// UsageError for a name with `/` or `_`; ValueError for one with white space or `#`, or for a
-  /// shape with a batch.
+  /// A new parameter. Parameters without a name are called `_0`, `_1`, ...; a name used before gets
+  /// `_1`, `_2`, ... UsageError for a name with `/` or `_`; ValueError for one with white space or
+  /// `#`, or for a shape with a batch.
+  ///
+  /// C++: The shape is `d`. Values are uniform in [-scale, scale), or by Glorot if `scale` is 0.
+  ///
+  /// Python: `init`: None (Glorot), a number, "glorot", "identity", "uniform" (within `scale`),
+  /// "normal" (`mean`, `std`), "he", an initializer, or an array of this shape.
   Parameter add_parameters(const Dim& d, float scale = 0.0F, const std::string& name = "",
                            Device* device = default_device);
   Parameter add_parameters(const Dim& d, Device* device);
@@ -246,20 +277,27 @@ class ParameterCollection {
   }
   Parameter add_parameters(const Dim& d, const ParameterInit& init, const std::string& name = "",
                            Device* device = default_device);
-  /// A table of `n` rows of shape `d`; without `init` each row is initialised by Glorot.
+  /// A new table of parameters.
+  ///
+  /// C++: `n` rows of shape `d`; without `init` each row is initialised by Glorot.
+  ///
+  /// Python: `dim` is (rows, ...). `init` as for `add_parameters`; an array has the rows as its
+  /// first axis, too.
   LookupParameter add_lookup_parameters(unsigned n, const Dim& d, const std::string& name = "",
                                         Device* device = default_device);
   LookupParameter add_lookup_parameters(unsigned n, const Dim& d, const ParameterInit& init,
                                         const std::string& name = "",
                                         Device* device = default_device);
-  /// Names as for parameters, with a counter of their own. A negative rate follows this
-  /// collection's; DomainError for one that is 1 or more, or NaN.
+  /// A collection whose parameters are also in this one. Names are as for parameters, with a
+  /// counter of their own.
+  ///
+  /// C++: A negative rate follows this collection's; DomainError for one that is 1 or more, or NaN.
   ParameterCollection add_subcollection(const std::string& name = "",
                                         float weight_decay_lambda = -1);
 
   /// Number of parameters, without lookup tables.
   [[nodiscard]] std::size_t size() const;
-  /// "/", "/foo/", "/foo_1/bar/", ...
+  /// The full name: "/", "/foo/", "/foo_1/bar/", ...
   [[nodiscard]] std::string get_fullname() const;
   /// By full name; UsageError when there is none.
   [[nodiscard]] std::shared_ptr<ParameterStorage> get_parameter_storage(
@@ -271,17 +309,19 @@ class ParameterCollection {
       const;
   [[nodiscard]] std::vector<std::shared_ptr<ParameterStorageBase>> get_parameter_storages_base()
       const;
-  /// The parameters of this collection and of its sub-collections.
+  /// The parameters of this collection and of the collections below, in the order of creation.
   [[nodiscard]] const std::vector<std::shared_ptr<ParameterStorage>>& parameters_list() const;
+  /// The tables of this collection and of the collections below, in the order of creation.
   [[nodiscard]] const std::vector<std::shared_ptr<LookupParameterStorage>>& lookup_parameters_list()
       const;
   /// Number of values, lookup tables included.
   [[nodiscard]] std::size_t parameter_count() const;
   [[nodiscard]] std::size_t updated_parameter_count() const;
   void project_weights(float radius = 1.0F);
-  /// DomainError unless it is 0 or more and less than 1.
+  /// The rate of weight decay from now on. DomainError unless it is 0 or more and less than 1.
   void set_weight_decay_lambda(float lambda);
   [[nodiscard]] L2WeightDecay& get_weight_decay();
+  /// The rate of weight decay.
   [[nodiscard]] float get_weight_decay_lambda() const;
   [[nodiscard]] ParameterCollectionStorage& get_storage();
   [[nodiscard]] const ParameterCollectionStorage& get_storage() const;

@@ -10,7 +10,9 @@
 
 namespace dynet {
 
-/// Fills the values of a parameter; for lookup tables the whole table, rows last. Programs may
+/// Base of the initialisers.
+///
+/// C++: Fills the values of a parameter; for lookup tables the whole table, rows last. Programs may
 /// derive their own. Thread rule: const, without state.
 struct ParameterInit {
   ParameterInit() = default;
@@ -20,7 +22,7 @@ struct ParameterInit {
   virtual void initialize_params(Tensor& values) const = 0;
 };
 
-/// Normal with mean `m` and **variance** `v`. DomainError when `v` is negative.
+/// Normal numbers with this mean and **variance**. DomainError for a negative variance.
 struct ParameterInitNormal : ParameterInit {
   explicit ParameterInitNormal(float m = 0.0F, float v = 1.0F);
   void initialize_params(Tensor& values) const override;
@@ -29,7 +31,9 @@ struct ParameterInitNormal : ParameterInit {
   float mean_, variance_;
 };
 
-/// Uniform in [-scale, scale) or [l, r). DomainError when the interval is empty.
+/// Uniform numbers in [-scale, scale). DomainError if the interval is empty.
+///
+/// C++: Two numbers `l` and `r`: in [l, r).
 struct ParameterInitUniform : ParameterInit {
   explicit ParameterInitUniform(float scale);
   ParameterInitUniform(float l, float r);
@@ -39,6 +43,7 @@ struct ParameterInitUniform : ParameterInit {
   float left_, right_;
 };
 
+/// Every element is `c`.
 struct ParameterInitConst : ParameterInit {
   explicit ParameterInitConst(float c) : value_(c) {}
   void initialize_params(Tensor& values) const override;
@@ -47,14 +52,14 @@ struct ParameterInitConst : ParameterInit {
   float value_;
 };
 
-/// UsageError unless the parameter is a square matrix.
+/// The identity matrix. UsageError unless the parameter is a square matrix.
 struct ParameterInitIdentity : ParameterInit {
   ParameterInitIdentity() = default;
   void initialize_params(Tensor& values) const override;
 };
 
-/// Uniform in [-s, s) with s = gain * sqrt(3 D / (d0 + ... + d_{D-1})): sqrt(6/(m+n)) for a matrix.
-/// D is the number of dimensions, without the rows of a table when `is_lookup`. For D == 4, a
+/// Uniform numbers in [-s, s) with s = gain * sqrt(3 D / (d0 + ... + d_{D-1})): sqrt(6/(m+n)) for a
+/// matrix. D is the number of dimensions, without the rows of a table if `is_lookup`. For D == 4, a
 /// filter {h,w,ci,co}, s = gain * sqrt(6 / (h w ci + h w co)). (Glorot and Bengio, 2010.)
 struct ParameterInitGlorot : ParameterInit {
   explicit ParameterInitGlorot(bool is_lookup = false, float gain = 1.0F)
@@ -66,7 +71,8 @@ struct ParameterInitGlorot : ParameterInit {
   float gain_;
 };
 
-/// A random orthonormal matrix times `gain` (Saxe et al., 2014). UsageError unless square.
+/// A random orthonormal matrix times `gain` (Saxe et al., 2014). UsageError unless the parameter is
+/// a square matrix.
 struct ParameterInitSaxe : ParameterInit {
   explicit ParameterInitSaxe(float gain = 1.0F) : gain_(gain) {}
   void initialize_params(Tensor& values) const override;
@@ -75,8 +81,8 @@ struct ParameterInitSaxe : ParameterInit {
   float gain_;
 };
 
-/// Numbers separated by white space, in memory order. IoError unless the file has exactly the
-/// parameter's number of values, all readable.
+/// Numbers separated by white space, in memory order: column by column. IoError unless the file has
+/// exactly the parameter's number of values, all readable.
 struct ParameterInitFromFile : ParameterInit {
   explicit ParameterInitFromFile(std::string f) : filename_(std::move(f)) {}
   void initialize_params(Tensor& values) const override;
@@ -85,9 +91,10 @@ struct ParameterInitFromFile : ParameterInit {
   std::string filename_;
 };
 
-/// The numbers of `v` in memory order. SizeError for another number of values than the parameter's;
-/// if a shape `d` is given (of a table: rows last), ShapeError for another shape than the
-/// parameter's.
+/// The numbers of `v`, for a parameter of its shape.
+///
+/// C++: They are in memory order. SizeError for another number of values than the parameter's; if a
+/// shape `d` is given (of a table: rows last), ShapeError for another shape than the parameter's.
 struct ParameterInitFromVector : ParameterInit {
   explicit ParameterInitFromVector(std::vector<float> v) : values_(std::move(v)) {}
   ParameterInitFromVector(std::vector<float> v, const Dim& d)

@@ -51,8 +51,10 @@ class StepMemory {
 
 }  // namespace detail
 
-/// Base of the recurrent builders. Programs derive from it and write the functions named `_impl`.
-/// Copies of a builder share its parameters. Thread rule: one thread at a time, like its graph.
+/// Base of the recurrent builders. Copies of a builder share its parameters.
+///
+/// C++: Programs derive from it and write the functions named `_impl`. Thread rule: one thread at a
+/// time, like its graph.
 struct RNNBuilder {
   RNNBuilder() = default;
   RNNBuilder(const RNNBuilder&) = default;
@@ -62,6 +64,9 @@ struct RNNBuilder {
   /// The current step.
   [[nodiscard]] RNNPointer state() const { return cur; }
   /// Adds the parameters to a graph; without `update` they get no gradient.
+  ///
+  /// Python: The graph is this thread's. Without this call the first `start_new_sequence` in a
+  /// graph does it.
   void new_graph(ComputationGraph& cg, bool update = true);
   /// Forgets all steps. `h_0` is the initial state: for LSTMs the cells of all layers, then the
   /// hidden states of all layers; else the hidden states. Empty: the first step leaves out all
@@ -99,6 +104,7 @@ struct RNNBuilder {
 
   /// Share of the numbers that are set to 0, from 0 to 1.
   virtual void set_dropout(float d);
+  /// No dropout any more.
   virtual void disable_dropout();
   /// The top layer's output at the current step, which may be the initial state. StateError if
   /// there is none.
@@ -114,6 +120,7 @@ struct RNNBuilder {
   /// Makes this builder use the parameters of `params`, a builder of the same kind and sizes. The
   /// old parameters stay in their collection.
   virtual void copy(const RNNBuilder& params) = 0;
+  /// The collection of the builder's parameters.
   virtual ParameterCollection& get_parameter_collection() = 0;
 
  protected:
@@ -154,13 +161,14 @@ struct RNNBuilder {
 ///
 /// Invariant: `h`, and `c` if there are cells, have one entry per step.
 struct LayeredRNNBuilder : public RNNBuilder {
-  /// Sets the rates of the layers' inputs and hidden states, to one number or to two. One mask per
-  /// sequence, layer and rate is drawn at the first step.
+  /// C++: Both rates are `d`.
   void set_dropout(float d) override;
+  /// The rates of dropout of the layers' inputs, and of their hidden states. One mask per sequence,
+  /// layer and rate is drawn at the first step.
   void set_dropout(float d, float d_h);
   void disable_dropout() override;
-  /// Draws the masks of this sequence now; add_input does it otherwise. StateError before
-  /// new_graph.
+  /// Draws the masks of the sequence that was begun last now; its first input does it otherwise.
+  /// StateError before the first use in a graph.
   void set_dropout_masks(unsigned batch_size = 1);
 
   [[nodiscard]] Expression back() const override;

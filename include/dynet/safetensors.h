@@ -24,9 +24,13 @@ namespace dynet {
 
 struct Trainer;
 
-/// Writes parameters under the names of TextFileSaver; no name twice. The old file stays until the
-/// new file is complete. Holds no numbers in memory: `save` writes. Thread rule: one thread at a
-/// time; the model must not change meanwhile.
+/// Writes a safetensors file part by part, under the names of the parameters; no name twice. The
+/// old file stays until close() puts the new one in its place.
+///
+/// C++: Names are as of TextFileSaver. Holds no numbers in memory: `save` writes. Thread rule: one
+/// thread at a time; the model must not change meanwhile.
+///
+/// Python: As a context manager it closes at the end of the block, unless that raised.
 class SafetensorsSaver : public Saver {
  public:
   /// IoError when the file cannot be written. `append`: the tensors and the metadata of the old
@@ -37,12 +41,12 @@ class SafetensorsSaver : public Saver {
   /// Closes; an error goes to the log sink. During an exception, or after a failed save, the old
   /// file stays.
   ~SafetensorsSaver() override;
-  /// ValueError for a name that the file has already, or that is not UTF-8; then the old file
-  /// stays.
+  /// Adds the parameters of a collection, or one parameter or table, by name. ValueError for a name
+  /// that the file has already, or that is not UTF-8; then the old file stays.
   void save(const ParameterCollection& model, const std::string& key = "") override;
   void save(const Parameter& param, const std::string& key = "") override;
   void save(const LookupParameter& param, const std::string& key = "") override;
-  /// The state of a trainer, as Trainer::save; one per file.
+  /// Adds the state of a trainer, as Trainer::save; one per file.
   void save(Trainer& trainer);
   /// Text in the file beside the tensors, such as the configuration of a builder; replaces earlier
   /// text of this key. ValueError for a key that begins with "dynet.", or for text that is not
@@ -62,10 +66,9 @@ class SafetensorsSaver : public Saver {
 /// Reads parameters by name, from a file mapped into memory: only requested tensors are read. A
 /// load checks everything before it changes anything. IoError names the file, the byte and the
 /// expected content. Tensors of type F32, F64, F16 and BF16 become the numbers of the parameter;
-/// others are refused.
+/// others are refused. The file must not be written in place meanwhile; savers do not do that.
 ///
-/// The file must not be written in place meanwhile; savers do not do that. Thread rule: reading,
-/// any number of threads; loading, the model's.
+/// C++: Thread rule: reading, any number of threads; loading, the model's.
 class SafetensorsLoader : public Loader {
  public:
   /// Opens the file and checks its header. IoError.
@@ -101,6 +104,7 @@ class SafetensorsLoader : public Loader {
   /// Names of the tensors of parameters, sorted, without a trainer's state. The next two functions
   /// do not know that state either, and follow aliases.
   [[nodiscard]] std::vector<std::string> names() const;
+  /// Whether the file has a tensor of that name.
   [[nodiscard]] bool contains(const std::string& name) const;
   /// As in the file: the rows of a table first. IoError if there is no tensor of that name.
   [[nodiscard]] std::vector<std::size_t> shape(const std::string& name) const;

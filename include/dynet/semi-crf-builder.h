@@ -52,6 +52,8 @@ class SemiCRFBuilder {
   explicit SemiCRFBuilder(unsigned labels, unsigned max_length, ParameterCollection& model);
 
   /// Uses the parameters in a graph: once for each. Without `update` they get no gradient.
+  ///
+  /// Python: The graph is this thread's. Without this call the first use in a graph does it.
   void new_graph(ComputationGraph& cg, bool update = true);
   /// Scores of segments as sums of scores of their steps.
   /// Shapes: {labels,steps} -> {labels,steps,max_length}.
@@ -75,8 +77,9 @@ class SemiCRFBuilder {
                                       const std::vector<unsigned>& lengths,
                                       Where where = Where::here());
 
-  /// Uses the parameters of `other`. ValueError for other sizes.
+  /// Uses the parameters of `other` from the next graph on. ValueError for other sizes.
   void copy(const SemiCRFBuilder& other);
+  /// The collection of the builder's parameters.
   ParameterCollection& get_parameter_collection() { return parameters_.collection; }
   [[nodiscard]] unsigned labels() const { return labels_; }
   [[nodiscard]] unsigned max_length() const { return max_length_; }

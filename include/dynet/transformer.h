@@ -48,8 +48,9 @@ struct TransformerOptions {
 struct TransformerState {
   std::vector<AttentionMemory> layers;  ///< keys and values of the positions read, by layer
   std::shared_ptr<const std::vector<AttentionMemory>>
-      memory;         ///< keys and values of the encoder; may be null
-  Expression output;  ///< at the positions read last
+      memory;  ///< keys and values of the encoder; may be null
+  /// The output at the positions that were read last, if there are any.
+  Expression output;
 
   /// Number of positions read.
   [[nodiscard]] unsigned positions() const { return layers.empty() ? 0 : layers[0].positions(); }
@@ -113,11 +114,15 @@ class TransformerLayer {
 class TransformerStack {
  public:
   /// Uses the parameters in a graph: once for each. Without `update` they get no gradient.
+  ///
+  /// Python: The graph is this thread's. Without this call the first use in a graph does it.
   void new_graph(ComputationGraph& cg, bool update = true);
   /// Share of the numbers that are set to 0, from 0 to 1: in the outputs of attention and
   /// feed-forward network, and within the latter.
   void set_dropout(float rate);
+  /// No dropout any more.
   void disable_dropout() { set_dropout(0.0F); }
+  /// The collection of the builder's parameters.
   ParameterCollection& get_parameter_collection() { return parameters_.collection; }
 
   [[nodiscard]] unsigned layers() const { return static_cast<unsigned>(layers_.size()); }
@@ -160,7 +165,8 @@ class TransformerEncoderBuilder final : public detail::TransformerStack {
   /// {dim,positions}xb.
   [[nodiscard]] Expression encode(const Expression& x, const std::vector<unsigned>& lengths = {},
                                   Where where = Where::here()) const;
-  /// ValueError for a builder of other sizes or options.
+  /// Uses the parameters of `other` from the next graph on. ValueError for a builder of other sizes
+  /// or options.
   void copy(const TransformerEncoderBuilder& other) { share(other); }
 };
 
@@ -194,7 +200,8 @@ class TransformerDecoderBuilder final : public detail::TransformerStack {
   /// Shapes: {dim}xb or {dim,n}xb; the state's output has the same shape, with all examples.
   [[nodiscard]] TransformerState add_input(const TransformerState& state, const Expression& x,
                                            Where where = Where::here()) const;
-  /// ValueError for a builder of other sizes or options.
+  /// Uses the parameters of `other` from the next graph on. ValueError for a builder of other sizes
+  /// or options.
   void copy(const TransformerDecoderBuilder& other) { share(other); }
 
  private:
@@ -249,6 +256,7 @@ class LearnedEncoding final : public PositionalEncoding {
   /// IndexError for a position that the table does not have.
   [[nodiscard]] Expression add(const Expression& x, unsigned first = 0,
                                Where where = Where::here()) const override;
+  /// The collection of the table.
   ParameterCollection& get_parameter_collection() { return collection_; }
   [[nodiscard]] const LookupParameter& table() const { return table_; }
 

@@ -22,14 +22,17 @@ namespace dynet {
 // ---- two branches
 // --------------------------------------------------------------------------------
 
-/// A node of a tree: its vector, and for an LSTM its cell (else unset).
+/// A node of a tree: its vector, and for an LSTM its cell.
 struct TreeState {
+  /// The node's cell, if it has one.
   Expression c;
+  /// The node's vector.
   Expression h;
 };
 
-/// Base of the builders for two branches. Copies of a builder share its parameters. Thread rule:
-/// one thread at a time, like its graph.
+/// Base of the builders for binary trees. Copies of a builder share its parameters.
+///
+/// C++: Thread rule: one thread at a time, like its graph.
 class BinaryTreeBuilder {
  public:
   BinaryTreeBuilder(const BinaryTreeBuilder&) = default;
@@ -37,6 +40,8 @@ class BinaryTreeBuilder {
   virtual ~BinaryTreeBuilder();
 
   /// Adds the parameters to a graph: once for each. Without `update` they get no gradient.
+  ///
+  /// Python: The graph is this thread's. Without this call the first use in a graph does it.
   void new_graph(ComputationGraph& cg, bool update = true);
   /// A word with vector `x`.
   virtual TreeState add_input(const Expression& x, Where where = Where::here()) = 0;
@@ -49,6 +54,7 @@ class BinaryTreeBuilder {
   /// before its parent: nothing is added then. Else the errors of add_input.
   std::vector<Expression> transduce(const std::vector<Expression>& xs, const std::vector<int>& left,
                                     const std::vector<int>& right, Where where = Where::here());
+  /// The collection of the builder's parameters.
   ParameterCollection& get_parameter_collection() { return local_model; }
 
   ParameterCollection local_model;

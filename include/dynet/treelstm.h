@@ -66,23 +66,32 @@ struct TreeCallsWithoutLine : public TreeLSTMBuilder {
 #pragma GCC diagnostic ignored "-Woverloaded-virtual"  // hiding is intended
 #endif
 
-/// Base of the builders below: nodes and their states. `back`, `final_h` and `final_s` are of the
-/// node added last, `get_h(id)` and `get_s(id)` of node `id`; -1 is the initial state.
+/// Base of the builders for trees whose nodes have any number of children. `add_input` makes a node
+/// over nodes that were added before.
 ///
-/// Invariant: `h`, and `c` if nodes have cells, have an entry per node, empty until the node is
-/// added.
+/// C++: Invariant: `h`, and `c` if nodes have cells, have an entry per node, empty until the node
+/// is added.
 struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
-  /// The call of the base class, with the caller's line.
+  /// Node `id` with the vector `x` over its children, which were added before: its output. Nodes
+  /// come in the order 0, 1, 2, ..., unless set_num_elements() says how many there are.
   Expression add_input(int id, const std::vector<int>& children, const Expression& x,
                        Where where = Where::here()) {
     return add_numbered(id, children, x, where);
   }
+  /// The tree has the nodes 0 to num - 1, which come in any order from now on.
   void set_num_elements(int num) final;
+  /// The output of the node added last.
   [[nodiscard]] Expression back() const override;
+  /// Hidden states of the node added last.
   [[nodiscard]] std::vector<Expression> final_h() const override;
+  /// The whole state of the node added last.
   [[nodiscard]] std::vector<Expression> final_s() const override;
+  /// Hidden states of a node, one per layer; the embedding alone if an LSTM reads the children. -1:
+  /// the initial state.
   [[nodiscard]] std::vector<Expression> get_h(RNNPointer i) const override;
+  /// The whole state of a node: cells, if there are any, then hidden states.
   [[nodiscard]] std::vector<Expression> get_s(RNNPointer i) const override;
+  /// The collection of the builder's parameters.
   ParameterCollection& get_parameter_collection() override { return local_model; }
   /// The name of the class in errors.
   [[nodiscard]] virtual const char* name() const = 0;
@@ -143,6 +152,7 @@ struct TreeNodesBuilder : public detail::TreeCallsWithoutLine {
 /// and of the children's hidden states. An initial state is the only child of each leaf.
 struct LayeredTreeBuilder : public TreeNodesBuilder {
   void set_dropout(float d) override;
+  /// The rates of dropout of the layers' inputs, and of the children's hidden states.
   void set_dropout(float d, float d_h);
   void disable_dropout() override;
   /// Draws the masks of this tree now; add_input does it otherwise. StateError before new_graph.

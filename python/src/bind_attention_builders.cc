@@ -28,87 +28,78 @@ using List = std::vector<unsigned>;
 // ------------------------------------------------------------------------------------
 
 void bind_memory(nb::module_& m) {
-  nb::class_<AttentionMemory>(m, "AttentionMemory",
-                              "Keys and values as the `read` of an attention builder made them.")
+  nb::class_<AttentionMemory>(m, "AttentionMemory", texts::AttentionMemory)
       .def_prop_ro(
-          "keys", [](const AttentionMemory& a) { return PyExpression(a.keys); }, "{k,positions}.")
+          "keys", [](const AttentionMemory& a) { return PyExpression(a.keys); },
+          texts::AttentionMemory_keys)
       .def_prop_ro(
           "values", [](const AttentionMemory& a) { return PyExpression(a.values); },
-          "{v,positions}.")
+          texts::AttentionMemory_values)
       .def_prop_ro(
           "lengths", [](const AttentionMemory& a) { return a.lengths; },
-          "How many positions of each example count; empty: all do.")
-      .def("positions", &AttentionMemory::positions, "Number of positions.");
+          texts::AttentionMemory_lengths)
+      .def("positions", &AttentionMemory::positions, texts::AttentionMemory_positions);
 }
 
 template <class Builder>
-nb::class_<Held<Builder>> define_attention(nb::module_& m, const char* name, const char* doc) {
+nb::class_<Held<Builder>> define_attention(nb::module_& m, const char* name) {
   using nb::arg;
   using Py = Held<Builder>;
-  auto c = define_held<Builder>(m, name, doc);
+  auto c = define_held<Builder>(m, name);
   c.def(
        "read",
        [](Py& b, const ExprArg& keys, const ExprArg& values, const List& lengths) {
          return b.live().read(keys.node(), values.node(), lengths, here());
        },
-       arg("keys"), arg("values"), arg("lengths") = List(),
-       "A memory of keys {k,positions} and values {v,positions}. `lengths`: of a batch of padded "
-       "sequences, how many positions of each count.")
+       arg("keys"), arg("values"), arg("lengths") = List(), texts::AttentionBuilder_read)
       .def(
           "read",
           [](Py& b, const ExprArg& keys, const List& lengths) {
             return b.live().read(keys.node(), lengths, here());
           },
-          arg("keys"), arg("lengths") = List(), "A memory whose values are the keys.")
+          arg("keys"), arg("lengths") = List(), texts::AttentionBuilder_read_2)
       .def(
           "attend",
           [](Py& b, const ExprArg& queries, const AttentionMemory& memory) {
             return PyExpression(b.live().attend(queries.node(), memory, here()));
           },
-          arg("queries"), arg("memory"),
-          "The weighted sums of the values: {v} for a query {q}, {v,m} for queries {q,m}.");
+          arg("queries"), arg("memory"), texts::AttentionBuilder_attend);
   return c;
 }
 
 template <class Builder>
-nb::class_<Held<Builder>> define_scoring(nb::module_& m, const char* name, const char* doc) {
+nb::class_<Held<Builder>> define_scoring(nb::module_& m, const char* name) {
   using nb::arg;
   using Py = Held<Builder>;
-  auto c = define_attention<Builder>(m, name, doc);
+  auto c = define_attention<Builder>(m, name);
   c.def(
        "scores",
        [](Py& b, const ExprArg& queries, const AttentionMemory& memory) {
          return PyExpression(b.live().scores(queries.node(), memory, here()));
        },
-       arg("queries"), arg("memory"),
-       "How well each key fits each query: {positions} for a query, {positions,m} for m of them.")
+       arg("queries"), arg("memory"), texts::ScoringAttentionBuilder_scores)
       .def(
           "weights",
           [](Py& b, const ExprArg& queries, const AttentionMemory& memory) {
             return PyExpression(b.live().weights(queries.node(), memory, here()));
           },
-          arg("queries"), arg("memory"),
-          "The softmax of the scores over the positions that count, 0 at the others.");
+          arg("queries"), arg("memory"), texts::ScoringAttentionBuilder_weights);
   return c;
 }
 
 void bind_attention(nb::module_& m) {
   using nb::arg;
   bind_memory(m);
-  auto mlp =
-      define_scoring<MLPAttentionBuilder>(m, "MLPAttentionBuilder", texts::MLPAttentionBuilder);
+  auto mlp = define_scoring<MLPAttentionBuilder>(m, "MLPAttentionBuilder");
   def_init(mlp, &make_held<MLPAttentionBuilder, unsigned, unsigned, unsigned>, arg("query_dim"),
            arg("key_dim"), arg("hidden_dim"), arg("model"));
-  auto dot =
-      define_scoring<DotAttentionBuilder>(m, "DotAttentionBuilder", texts::DotAttentionBuilder);
+  auto dot = define_scoring<DotAttentionBuilder>(m, "DotAttentionBuilder");
   def_init(dot, &make_held<DotAttentionBuilder, unsigned>, arg("dim"), arg("model"));
-  auto biaffine = define_scoring<BiaffineAttentionBuilder>(m, "BiaffineAttentionBuilder",
-                                                           texts::BiaffineAttentionBuilder);
+  auto biaffine = define_scoring<BiaffineAttentionBuilder>(m, "BiaffineAttentionBuilder");
   def_init(biaffine, &make_held<BiaffineAttentionBuilder, unsigned, unsigned>, arg("query_dim"),
            arg("key_dim"), arg("model"));
   using Heads = Held<MultiHeadAttentionBuilder>;
-  auto heads = define_attention<MultiHeadAttentionBuilder>(m, "MultiHeadAttentionBuilder",
-                                                           texts::MultiHeadAttentionBuilder);
+  auto heads = define_attention<MultiHeadAttentionBuilder>(m, "MultiHeadAttentionBuilder");
   def_init(
       heads,
       +[](unsigned dim, unsigned count, ParameterCollection& model, unsigned memory_dim) {
@@ -121,18 +112,17 @@ void bind_attention(nb::module_& m) {
           [](Heads& b, const ExprArg& queries, const AttentionMemory& memory) {
             return PyExpression(b.live().attend_causally(queries.node(), memory, here()));
           },
-          arg("queries"), arg("memory"),
-          "Position j of a sequence looks at positions 0 to j, and at no later ones.")
+          arg("queries"), arg("memory"), texts::MultiHeadAttentionBuilder_attend_causally)
       .def(
           "append",
           [](Heads& b, const AttentionMemory& memory, const ExprArg& x) {
             return b.live().append(memory, x.node(), here());
           },
-          arg("memory"), arg("x"), "The memory with one more position, or several, at its end.")
+          arg("memory"), arg("x"), texts::MultiHeadAttentionBuilder_append)
       .def(
           "append",
           [](Heads& b, const ExprArg& x) { return b.live().append({}, x.node(), here()); },
-          arg("x"), "A memory that begins with x.");
+          arg("x"));
 }
 
 // ---- Transformers
@@ -150,44 +140,39 @@ TransformerOptions options_of(bool pre_norm, bool gelu, bool has_memory, unsigne
 }
 
 template <class Builder>
-nb::class_<Held<Builder>> define_stack(nb::module_& m, const char* name, const char* doc) {
+nb::class_<Held<Builder>> define_stack(nb::module_& m, const char* name) {
   using nb::arg;
   using Py = Held<Builder>;
-  auto c = define_held<Builder>(m, name, doc);
+  auto c = define_held<Builder>(m, name);
   c.def(
        "set_dropout",
        [](Py& b, float rate) {
          b.builder.set_dropout(rate);
          b.set("dropout", "set_dropout", rate);
        },
-       arg("rate"),
-       "Share of the numbers that are set to 0, from 0 to 1: of the results of attention and "
-       "feed-forward network, and within the latter.")
+       arg("rate"), texts::TransformerStack_set_dropout)
       .def(
           "disable_dropout",
           [](Py& b) {
             b.builder.disable_dropout();
             b.unset("dropout");
           },
-          "No dropout any more.");
+          texts::TransformerStack_disable_dropout);
   return c;
 }
 
 void bind_encoder(nb::module_& m) {
   using nb::arg;
   using Encoder = Held<TransformerEncoderBuilder>;
-  nb::class_<TransformerState>(m, "TransformerState",
-                               "The inputs that a Transformer's decoder has read so far.")
+  nb::class_<TransformerState>(m, "TransformerState", texts::TransformerState)
       .def(
           "output",
           [](const TransformerState& s) -> nb::object {
             return s.output.pg == nullptr ? nb::none() : make_expression(s.output);
           },
-          nb::sig("def output(self) -> typing.Any"),
-          "At the positions read last; None before the first.")
-      .def("positions", &TransformerState::positions, "Number of positions read.");
-  auto encoder = define_stack<TransformerEncoderBuilder>(m, "TransformerEncoderBuilder",
-                                                         texts::TransformerEncoderBuilder);
+          nb::sig("def output(self) -> typing.Any"), texts::TransformerState_output)
+      .def("positions", &TransformerState::positions, texts::TransformerState_positions);
+  auto encoder = define_stack<TransformerEncoderBuilder>(m, "TransformerEncoderBuilder");
   def_init(
       encoder,
       +[](unsigned layers, unsigned dim, unsigned heads, unsigned hidden_dim,
@@ -202,16 +187,13 @@ void bind_encoder(nb::module_& m) {
       [](Encoder& b, const ExprArg& x, const List& lengths) {
         return PyExpression(b.live().encode(x.node(), lengths, here()));
       },
-      arg("x"), arg("lengths") = List(),
-      "The output at each position of x {dim,positions}. `lengths`: of a batch of padded "
-      "sequences, how many positions of each count.");
+      arg("x"), arg("lengths") = List(), texts::TransformerEncoderBuilder_encode);
 }
 
 void bind_decoder(nb::module_& m) {
   using nb::arg;
   using Decoder = Held<TransformerDecoderBuilder>;
-  auto decoder = define_stack<TransformerDecoderBuilder>(m, "TransformerDecoderBuilder",
-                                                         texts::TransformerDecoderBuilder);
+  auto decoder = define_stack<TransformerDecoderBuilder>(m, "TransformerDecoderBuilder");
   def_init(
       decoder,
       +[](unsigned layers, unsigned dim, unsigned heads, unsigned hidden_dim,
@@ -227,23 +209,19 @@ void bind_decoder(nb::module_& m) {
   decoder
       .def(
           "start", [](Decoder& b) { return b.live().start(); },
-          "The state before the first position, for a decoder without memory.")
+          texts::TransformerDecoderBuilder_start)
       .def(
           "start",
           [](Decoder& b, const ExprArg& seen, const List& lengths) {
             return b.live().start(seen.node(), lengths, here());
           },
-          arg("seen"), arg("lengths") = List(),
-          "The state before the first position. `seen`: the encoder's output, of which `lengths` "
-          "count.")
+          arg("seen"), arg("lengths") = List(), texts::TransformerDecoderBuilder_start_2)
       .def(
           "add_input",
           [](Decoder& b, const TransformerState& state, const ExprArg& x) {
             return b.live().add_input(state, x.node(), here());
           },
-          arg("state"), arg("x"),
-          "The state after one more position {dim}; after `start` also after a whole sequence "
-          "{dim,positions}, each of which sees the positions before it.");
+          arg("state"), arg("x"), texts::TransformerDecoderBuilder_add_input);
 }
 
 struct PyPositionalEncoding : Made {
@@ -262,8 +240,7 @@ void bind_encodings(nb::module_& m) {
           [](const PyPositionalEncoding& e, const ExprArg& x, unsigned first) {
             return PyExpression(e.builder->add(x.node(), first, here()));
           },
-          arg("x"), arg("first") = 0U,
-          "x plus the encodings of the positions `first`, `first` + 1, ...");
+          arg("x"), arg("first") = 0U, texts::PositionalEncoding_add);
   nb::class_<PySinusoidalEncoding, PyPositionalEncoding> sinusoidal(m, "SinusoidalEncoding",
                                                                     texts::SinusoidalEncoding);
   def_init(
@@ -288,12 +265,11 @@ void bind_encodings(nb::module_& m) {
             e.get().set_updated(update);
             e.set("updated", "set_updated", update);
           },
-          arg("update"),
-          "Whether the table gets a gradient in the graphs from now on; it does otherwise.")
+          arg("update"), texts::LearnedEncoding_set_updated)
       .def(
           "param_collection",
           [](const PyLearnedEncoding& e) { return e.get().get_parameter_collection(); },
-          "The collection of its table.");
+          texts::LearnedEncoding_get_parameter_collection);
 }
 
 }  // namespace

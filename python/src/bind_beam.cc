@@ -18,6 +18,7 @@
 #include "errors.h"
 #include "graph.h"
 #include "lock.h"
+#include "texts.h"
 
 namespace dynet::python {
 namespace {
@@ -192,12 +193,11 @@ void bind_beam_of_task(nb::module_& m) {
 void bind_beam(nb::module_& m) {
   bind_beam_of_task(m);
   using nb::arg;
-  nb::class_<Hypothesis>(m, "Hypothesis", "A sequence of words that a search found.")
-      .def_ro("words", &Hypothesis::words,
-              "Without the first one that was read; with the end symbol.")
-      .def_ro("log_probability", &Hypothesis::log_probability)
-      .def_ro("score", &Hypothesis::score, "The log-probability divided by the length norm.")
-      .def_ro("finished", &Hypothesis::finished, "Whether it ends with the end symbol.");
+  nb::class_<Hypothesis>(m, "Hypothesis", texts::Hypothesis)
+      .def_ro("words", &Hypothesis::words, texts::Hypothesis_words)
+      .def_ro("log_probability", &Hypothesis::log_probability, texts::Hypothesis_log_probability)
+      .def_ro("score", &Hypothesis::score, texts::Hypothesis_score)
+      .def_ro("finished", &Hypothesis::finished, texts::Hypothesis_finished);
   m.def("length_power", &length_power, arg("alpha"),
         "For `beam_search`: length ** alpha, so 1 gives the mean per word.");
   m.def("length_wu", &length_wu, arg("alpha"),

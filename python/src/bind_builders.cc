@@ -19,6 +19,7 @@
 #include "lstm_options.h"
 #include "made.h"
 #include "recurrent.h"
+#include "text_of.h"
 #include "texts.h"
 
 namespace dynet::python {
@@ -38,7 +39,7 @@ nb::object initial_state_from_arrays(nb::handle_t<PyRNNBuilder> self, nb::handle
 
 void bind_rnn_base(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyRNNBuilder>(m, "_RNNBuilder", "Base of the recurrent builders.")
+  nb::class_<PyRNNBuilder>(m, "_RNNBuilder", texts::RNNBuilder)
       .def(
           "initial_state",
           [](nb::handle_t<PyRNNBuilder> self, const std::optional<ExprListArg>& vecs, bool update) {
@@ -63,7 +64,7 @@ void bind_rnn_base(nb::module_& m) {
             b.drops = f > 0;
             b.set("dropout", "set_dropout", f);
           },
-          arg("f"), "Share of the numbers that are set to 0, from 0 to 1.")
+          arg("f"), texts::RNNBuilder_set_dropout)
       .def(
           "disable_dropout",
           [](PyRNNBuilder& b) {
@@ -71,10 +72,10 @@ void bind_rnn_base(nb::module_& m) {
             b.drops = false;
             b.unset("dropout");
           },
-          "No dropout any more.")
+          texts::RNNBuilder_disable_dropout)
       .def(
           "param_collection", [](PyRNNBuilder& b) { return b.builder->get_parameter_collection(); },
-          "The collection of the builder's parameters.");
+          texts::RNNBuilder_get_parameter_collection);
 }
 
 /// Constructors in Python are (layers, input_dim, hidden_dim, model, ...); none: an empty builder.
@@ -87,9 +88,9 @@ std::unique_ptr<RNNBuilder> make_rnn(unsigned layers, unsigned input_dim, unsign
 
 /// The functions of each class of builder beyond the base, without constructors and dropout.
 template <class Builder>
-auto define_builder(nb::module_& m, const char* name, const char* doc) {
+auto define_builder(nb::module_& m, const char* name) {
   using Py = PyRNNBuilderOf<Builder>;
-  nb::class_<Py, PyRNNBuilder> c(m, name, doc);
+  nb::class_<Py, PyRNNBuilder> c(m, name, text_of(name));
   builder_classes().push_back(reinterpret_cast<PyTypeObject*>(c.ptr()));
   c.def(
        "get_parameters",
@@ -137,9 +138,7 @@ void add_constructor(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
           b.get().set_ln_epsilon(epsilon);
           b.set("ln_epsilon", "set_ln_epsilon", epsilon);
         },
-        arg("epsilon"),
-        "The number that layer normalisation adds to variances, from the next step on; above 0. By "
-        "default 1e-16, as little as DyNet 2.1 adds; PyTorch has 1e-5.");
+        arg("epsilon"), texts::StandardLSTMBuilder_set_ln_epsilon);
   } else if constexpr (std::is_same_v<Builder, GRUBuilder>) {
     def_init(c, &make_rnn<Builder, NewFlag>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
              arg("model"), arg("reset_after") = false);
@@ -162,9 +161,7 @@ void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
           b.drops = d > 0 || d_h > 0 || d_c > 0;
           b.set("dropout", "set_dropouts", d, d_h, d_c);
         },
-        arg("d"), arg("d_h"), arg("d_c"),
-        "Rates of dropout of the layers' inputs, of their hidden states, and of cells that a "
-        "peephole reads.");
+        arg("d"), arg("d_h"), arg("d_c"), texts::CoupledLSTMBuilder_set_dropout_2);
   } else {
     c.def(
         "set_dropouts",
@@ -173,8 +170,7 @@ void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
           b.drops = d > 0 || d_h > 0;
           b.set("dropout", "set_dropouts", d, d_h);
         },
-        arg("d"), arg("d_h"),
-        "Rates of dropout of the layers' inputs, and of their hidden states.");
+        arg("d"), arg("d_h"), texts::LayeredRNNBuilder_set_dropout_2);
   }
   c.def(
       "set_dropout_masks",
@@ -184,13 +180,12 @@ void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
         }
         static_cast<Builder&>(b.latest()).set_dropout_masks(batch_size);
       },
-      arg("batch_size") = 1U,
-      "Draws the masks of the sequence that was begun last now; its first input does it else.");
+      arg("batch_size") = 1U, texts::LayeredRNNBuilder_set_dropout_masks);
 }
 
 template <class Builder>
-auto bind_with_masks(nb::module_& m, const char* name, const char* doc) {
-  auto c = define_builder<Builder>(m, name, doc);
+auto bind_with_masks(nb::module_& m, const char* name) {
+  auto c = define_builder<Builder>(m, name);
   add_constructor<Builder>(c);
   add_masks<Builder>(c);
   return c;
@@ -198,7 +193,7 @@ auto bind_with_masks(nb::module_& m, const char* name, const char* doc) {
 
 void bind_coupled(nb::module_& m) {
   using nb::arg;
-  auto c = define_builder<CoupledLSTMBuilder>(m, "CoupledLSTMBuilder", texts::CoupledLSTMBuilder);
+  auto c = define_builder<CoupledLSTMBuilder>(m, "CoupledLSTMBuilder");
   def_init(
       c,
       +[](unsigned layers, unsigned input_dim, unsigned hidden_dim, ParameterCollection& model,
@@ -216,34 +211,28 @@ void bind_coupled(nb::module_& m) {
 
 void bind_all(nb::module_& m) {
   using nb::arg;
-  bind_with_masks<SimpleRNNBuilder>(m, "SimpleRNNBuilder", texts::SimpleRNNBuilder);
-  auto gru = define_builder<GRUBuilder>(m, "GRUBuilder", texts::GRUBuilder);
+  bind_with_masks<SimpleRNNBuilder>(m, "SimpleRNNBuilder");
+  auto gru = define_builder<GRUBuilder>(m, "GRUBuilder");
   add_constructor<GRUBuilder>(gru);
   bind_coupled(m);
-  give_options_to(
-      m.attr("CoupledLSTMBuilder"),
-      bind_with_masks<VanillaLSTMBuilder>(m, "VanillaLSTMBuilder", texts::VanillaLSTMBuilder));
-  bind_with_masks<SparseLSTMBuilder>(m, "SparseLSTMBuilder", texts::SparseLSTMBuilder)
+  give_options_to(m.attr("CoupledLSTMBuilder"),
+                  bind_with_masks<VanillaLSTMBuilder>(m, "VanillaLSTMBuilder"));
+  bind_with_masks<SparseLSTMBuilder>(m, "SparseLSTMBuilder")
       .def(
           "set_sparsity",
           [](PyRNNBuilderOf<SparseLSTMBuilder>& b, float sparsity) {
             b.get().set_sparsity(sparsity);
           },
-          arg("sparsity"),
-          "Holds this share (0 to 1) of all elements of the matrices at 0: the elements with the "
-          "smallest absolute values now.");
-  bind_with_masks<CompactVanillaLSTMBuilder>(m, "CompactVanillaLSTMBuilder",
-                                             texts::CompactVanillaLSTMBuilder)
+          arg("sparsity"), texts::SparseLSTMBuilder_set_sparsity);
+  bind_with_masks<CompactVanillaLSTMBuilder>(m, "CompactVanillaLSTMBuilder")
       .def(
           "set_weightnoise",
           [](PyRNNBuilderOf<CompactVanillaLSTMBuilder>& b, float std) {
             b.get().set_weightnoise(std);
             b.set("noise", "set_weightnoise", std);
           },
-          arg("std"),
-          "Adds normal noise of this deviation to the matrices, drawn once per graph from the next "
-          "graph on; 0 for none.");
-  bind_with_masks<FastLSTMBuilder>(m, "FastLSTMBuilder", texts::FastLSTMBuilder);
+          arg("std"), texts::CompactVanillaLSTMBuilder_set_weightnoise);
+  bind_with_masks<FastLSTMBuilder>(m, "FastLSTMBuilder");
 }
 
 }  // namespace

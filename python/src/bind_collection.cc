@@ -16,6 +16,7 @@
 #include "errors.h"
 #include "params.h"
 #include "signals.h"
+#include "texts.h"
 
 namespace dynet::python {
 namespace {
@@ -172,14 +173,10 @@ void bind_additions(nb::class_<ParameterCollection>& c) {
   using nb::arg;
   c.def("add_parameters", &add_parameters, arg("dim"), arg("init") = nb::none(), arg("name") = "",
         arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F, arg("std") = 1.0F,
-        "A parameter. `init`: None (Glorot), a number, \"glorot\", \"identity\", \"uniform\" "
-        "(within `scale`), \"normal\" (`mean`, `std`), \"he\", an initializer, or an array of "
-        "this shape.")
+        texts::ParameterCollection_add_parameters)
       .def("add_lookup_parameters", &add_lookup_parameters, arg("dim"), arg("init") = nb::none(),
            arg("name") = "", arg("device") = "", arg("scale") = 1.0F, arg("mean") = 0.0F,
-           arg("std") = 1.0F,
-           "A table; `dim` is (rows, ...). `init` as for `add_parameters`; an array has the rows "
-           "as its first axis, too.")
+           arg("std") = 1.0F, texts::ParameterCollection_add_lookup_parameters)
       .def("parameters_from_numpy", &parameters_from_array, arg("array"), arg("name") = "",
            arg("device") = "", "A parameter with the shape and the numbers of an array.")
       .def("lookup_parameters_from_numpy", &table_from_array, arg("array"), arg("name") = "",
@@ -192,7 +189,7 @@ void bind_additions(nb::class_<ParameterCollection>& c) {
           },
           arg("name") = nb::none(),
           nb::sig("def add_subcollection(self, name: str | None = None) -> ParameterCollection"),
-          "A collection whose parameters are also this one's.");
+          texts::ParameterCollection_add_subcollection);
 }
 
 void bind_collection_files(nb::class_<ParameterCollection>& c) {
@@ -232,8 +229,7 @@ void bind_collection_files(nb::class_<ParameterCollection>& c) {
 
 void bind_collection(nb::module_& m) {
   using nb::arg;
-  nb::class_<ParameterCollection> c(m, "ParameterCollection",
-                                    "A set of parameters with a name. Parameters keep it alive.");
+  nb::class_<ParameterCollection> c(m, "ParameterCollection", texts::ParameterCollection);
   c.def(
        "__init__",
        [](ParameterCollection* self, std::optional<ParameterCollection> parent) {
@@ -250,7 +246,7 @@ void bind_collection(nb::module_& m) {
             }
             return list;
           },
-          "The parameters of this collection and the collections below, in the order of creation.")
+          texts::ParameterCollection_parameters_list)
       .def(
           "lookup_parameters_list",
           [](const ParameterCollection& pc) {
@@ -260,14 +256,20 @@ void bind_collection(nb::module_& m) {
             }
             return list;
           },
-          "The tables of this collection and the collections below, in the order of creation.")
-      .def("name", &ParameterCollection::get_fullname, "The full name: \"/\" or \"/foo/\".")
-      .def("parameter_count", &ParameterCollection::parameter_count, "Number of values.")
-      .def("gradient_l2_norm", &ParameterCollection::gradient_l2_norm, "Norm of all gradients.")
-      .def("reset_gradient", &ParameterCollection::reset_gradient, "Empties all gradients.")
-      .def("get_weight_decay", &ParameterCollection::get_weight_decay_lambda, "The rate of decay.")
-      .def("set_weight_decay", &ParameterCollection::set_weight_decay_lambda, arg("lam"))
-      .def("set_weight_decay_lambda", &ParameterCollection::set_weight_decay_lambda, arg("lam"));
+          texts::ParameterCollection_lookup_parameters_list)
+      .def("name", &ParameterCollection::get_fullname, texts::ParameterCollection_get_fullname)
+      .def("parameter_count", &ParameterCollection::parameter_count,
+           texts::ParameterCollection_parameter_count)
+      .def("gradient_l2_norm", &ParameterCollection::gradient_l2_norm,
+           texts::ParameterCollection_gradient_l2_norm)
+      .def("reset_gradient", &ParameterCollection::reset_gradient,
+           texts::ParameterCollection_reset_gradient)
+      .def("get_weight_decay", &ParameterCollection::get_weight_decay_lambda,
+           texts::ParameterCollection_get_weight_decay_lambda)
+      .def("set_weight_decay", &ParameterCollection::set_weight_decay_lambda, arg("lam"),
+           texts::ParameterCollection_set_weight_decay_lambda)
+      .def("set_weight_decay_lambda", &ParameterCollection::set_weight_decay_lambda, arg("lam"),
+           texts::ParameterCollection_set_weight_decay_lambda);
   bind_additions(c);
   bind_collection_files(c);
   m.attr("Model") = m.attr("ParameterCollection");

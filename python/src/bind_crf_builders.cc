@@ -43,7 +43,7 @@ nb::list scored_list(const std::vector<ScoredTags>& several) {
 nb::class_<Held<CRFBuilder>> define_crf(nb::module_& m) {
   using nb::arg;
   using Py = Held<CRFBuilder>;
-  auto c = define_held<CRFBuilder>(m, "CRFBuilder", texts::CRFBuilder);
+  auto c = define_held<CRFBuilder>(m, "CRFBuilder");
   def_init(c, &make_held<CRFBuilder, unsigned>, arg("tags"), arg("model"));
   c.def(
        "forbid",
@@ -51,45 +51,40 @@ nb::class_<Held<CRFBuilder>> define_crf(nb::module_& m) {
          b.builder.forbid(from, to);
          b.set(std::to_string(from) + " to " + std::to_string(to), "forbid", from, to);
        },
-       arg("before"), arg("after"),
-       "No sequence may go from tag `before` to tag `after`, from the next graph on.")
+       arg("before"), arg("after"), texts::CRFBuilder_forbid)
       .def(
           "forbid_start",
           [](Py& b, unsigned tag) {
             b.builder.forbid_start(tag);
             b.set("start " + std::to_string(tag), "forbid_start", tag);
           },
-          arg("tag"), "No sequence may begin with a tag.")
+          arg("tag"), texts::CRFBuilder_forbid_start)
       .def(
           "forbid_end",
           [](Py& b, unsigned tag) {
             b.builder.forbid_end(tag);
             b.set("end " + std::to_string(tag), "forbid_end", tag);
           },
-          arg("tag"), "No sequence may end with a tag.")
+          arg("tag"), texts::CRFBuilder_forbid_end)
       .def(
           "forbid_bio",
           [](Py& b, const TextListArg& tags) {
             b.builder.forbid_bio(tags.list);
             b.set("bio", "forbid_bio", tags.list);
           },
-          arg("tags"),
-          "Forbids all that names of tags in BIO or BIOES exclude: `tags[i]` is the name of tag i, "
-          "O, or B, I, E or S with '-' and a type, such as B-PER. I and E go on with a span of "
-          "their type; if there are E and S, each span ends with one of them.")
+          arg("tags"), texts::CRFBuilder_forbid_bio)
       .def(
           "neg_log_likelihood",
           [](Py& b, const ExprArg& scores, const List& tags) {
             return PyExpression(b.live().neg_log_likelihood(scores.node(), tags, here()));
           },
-          arg("scores"), arg("tags"), "-ln p(tags | scores).")
+          arg("scores"), arg("tags"), texts::CRFBuilder_neg_log_likelihood)
       .def(
           "neg_log_likelihood",
           [](Py& b, const ExprArg& scores, const std::vector<List>& tags) {
             return PyExpression(b.live().neg_log_likelihood(scores.node(), tags, here()));
           },
-          arg("scores"), arg("tags"),
-          "The losses of a batch: a list for each example, as long as its sequence.");
+          arg("scores"), arg("tags"), texts::CRFBuilder_neg_log_likelihood_2);
   return c;
 }
 
@@ -103,7 +98,7 @@ void bind_crf_lists(nb::class_<Held<CRFBuilder>>& c) {
        },
        arg("scores"), arg("n"),
        nb::sig("def n_best(self, scores: Expression, n: int) -> list[tuple[list[int], float]]"),
-       "The n best sequences of tags with their scores, best first; fewer if fewer are allowed.")
+       texts::CRFBuilder_n_best)
       .def(
           "n_best",
           [](Py& b, const ExprArg& scores, unsigned n, const List& lengths) {
@@ -116,7 +111,7 @@ void bind_crf_lists(nb::class_<Held<CRFBuilder>>& c) {
           arg("scores"), arg("n"), arg("lengths"),
           nb::sig("def n_best(self, scores: Expression, n: int, lengths: "
                   "collections.abc.Sequence[int]) -> list[list[tuple[list[int], float]]]"),
-          "The n best sequences of each example of a batch, whose sequences have these lengths.")
+          texts::CRFBuilder_n_best_2)
       .def(
           "marginals",
           [](Py& b, const ExprArg& scores, const List& lengths) {
@@ -127,9 +122,7 @@ void bind_crf_lists(nb::class_<Held<CRFBuilder>>& c) {
           arg("scores"), arg("lengths") = List(),
           nb::sig("def marginals(self, scores: Expression, lengths: "
                   "collections.abc.Sequence[int] = []) -> numpy.ndarray"),
-          "The probability of each tag at each step, an array like the scores; 0 after the end of "
-          "a "
-          "sequence.");
+          texts::CRFBuilder_marginals);
 }
 
 void bind_crf_builder(nb::module_& m) {
@@ -144,7 +137,7 @@ void bind_crf_builder(nb::module_& m) {
          return nb::make_tuple(tags, score);
        },
        arg("scores"), nb::sig("def viterbi(self, scores: Expression) -> tuple[list[int], float]"),
-       "The best tags, and their score.")
+       texts::CRFBuilder_viterbi)
       .def(
           "viterbi",
           [](Py& b, const ExprArg& scores, const List& lengths) {
@@ -153,8 +146,7 @@ void bind_crf_builder(nb::module_& m) {
           arg("scores"), arg("lengths"),
           nb::sig("def viterbi(self, scores: Expression, lengths: collections.abc.Sequence[int]) "
                   "-> list[tuple[list[int], float]]"),
-          "The best tags and the score of each example of a batch, whose sequences have these "
-          "lengths.")
+          texts::CRFBuilder_viterbi_2)
       .def(
           "best_path",
           [](Py& b, const ExprArg& scores, const List& lengths) {
@@ -164,8 +156,7 @@ void bind_crf_builder(nb::module_& m) {
           arg("scores"), arg("lengths") = List(),
           nb::sig("def best_path(self, scores: Expression, lengths: "
                   "collections.abc.Sequence[int] = []) -> tuple[Expression, Expression]"),
-          "Expressions of the best tags, as numbers, and of their score: for programs that ask for "
-          "several sequences together.");
+          texts::CRFBuilder_best_path);
 }
 
 // ---- segments
@@ -189,9 +180,7 @@ void bind_segment_losses(nb::class_<Semi>& c) {
        [](Semi& b, const ExprArg& emissions) {
          return PyExpression(b.live().segment_scores(emissions.node(), here()));
        },
-       arg("emissions"),
-       "Scores of segments {labels,steps,max_length} as sums of scores {labels,steps} of their "
-       "steps.")
+       arg("emissions"), texts::SemiCRFBuilder_segment_scores)
       .def(
           "neg_log_likelihood",
           [](Semi& b, const ExprArg& scores, const std::vector<List>& segments) {
@@ -201,7 +190,7 @@ void bind_segment_losses(nb::class_<Semi>& c) {
           arg("scores"), arg("segments"),
           nb::sig("def neg_log_likelihood(self, scores: Expression, segments: "
                   "collections.abc.Sequence[tuple[int, int, int]]) -> Expression"),
-          "-ln p(segments | scores). A list that ends before the last step has a shorter sequence.")
+          texts::SemiCRFBuilder_neg_log_likelihood)
       .def(
           "neg_log_likelihood",
           [](Semi& b, const ExprArg& scores, const std::vector<std::vector<List>>& segments) {
@@ -216,12 +205,12 @@ void bind_segment_losses(nb::class_<Semi>& c) {
           nb::sig("def neg_log_likelihood(self, scores: Expression, segments: "
                   "collections.abc.Sequence[collections.abc.Sequence[tuple[int, int, int]]]) -> "
                   "Expression"),
-          "The losses of a batch: a list for each example, which ends with its sequence.");
+          texts::SemiCRFBuilder_neg_log_likelihood_2);
 }
 
 void bind_semi_crf(nb::module_& m) {
   using nb::arg;
-  auto c = define_held<SemiCRFBuilder>(m, "SemiCRFBuilder", texts::SemiCRFBuilder);
+  auto c = define_held<SemiCRFBuilder>(m, "SemiCRFBuilder");
   def_init(c, &make_held<SemiCRFBuilder, unsigned, unsigned>, arg("labels"), arg("max_length"),
            arg("model"));
   bind_segment_losses(c);
@@ -232,7 +221,7 @@ void bind_semi_crf(nb::module_& m) {
        },
        arg("scores"),
        nb::sig("def viterbi(self, scores: Expression) -> tuple[list[tuple[int, int, int]], float]"),
-       "The best segments, and their score.")
+       texts::SemiCRFBuilder_viterbi)
       .def(
           "viterbi",
           [](Semi& b, const ExprArg& scores, const List& lengths) {
@@ -245,7 +234,7 @@ void bind_semi_crf(nb::module_& m) {
           arg("scores"), arg("lengths"),
           nb::sig("def viterbi(self, scores: Expression, lengths: collections.abc.Sequence[int]) "
                   "-> list[tuple[list[tuple[int, int, int]], float]]"),
-          "The best segments of each example of a batch, whose sequences have these lengths.");
+          texts::SemiCRFBuilder_viterbi_2);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 
 #include "binding.h"
 #include "lists.h"
+#include "texts.h"
 
 namespace dynet::python {
 namespace {
@@ -61,15 +62,14 @@ void bind_words(nb::class_<Dict>& c) {
        arg("words") = nb::make_tuple())
       .def(
           "convert", [](Dict& d, const std::string& word) { return d.convert(word); }, arg("word"),
-          "The id of a word. A new word is added, unless the dictionary is frozen. Then a new word "
-          "counts as the unknown word; without `set_unk` it is a RuntimeError.")
+          texts::Dict_convert)
       .def(
           "convert", [](const Dict& d, int id) { return d.convert(id); }, arg("id"),
-          "The word with an id. IndexError if there is none.")
+          texts::Dict_convert_2)
       .def("__len__", &Dict::size)
       .def("__contains__", &Dict::contains, arg("word"))
-      .def("get_words", &Dict::get_words, "A list of all words, in the order of their ids.")
-      .def("clear", &Dict::clear, "Forgets the words; a frozen dictionary stays frozen.")
+      .def("get_words", &Dict::get_words, texts::Dict_get_words)
+      .def("clear", &Dict::clear, texts::Dict_clear)
       .def("__repr__", [](const Dict& d) {
         return "Dict of " + std::to_string(d.size()) + (d.size() == 1 ? " word" : " words") +
                (d.is_frozen() ? ", frozen" : "");
@@ -80,15 +80,12 @@ void bind_words(nb::class_<Dict>& c) {
 
 void bind_dict(nb::module_& m) {
   using nb::arg;
-  nb::class_<Dict> c(m, "Dict",
-                     "Words with ids 0, 1, 2, ... in the order in which they were first seen.");
+  nb::class_<Dict> c(m, "Dict", texts::Dict);
   bind_words(c);
-  c.def("freeze", &Dict::freeze, "It takes no new words from now on.")
-      .def("is_frozen", &Dict::is_frozen)
-      .def("set_unk", &Dict::set_unk, arg("word"),
-           "The word that stands for unknown words; added if new. Once, after `freeze`: else a "
-           "RuntimeError.")
-      .def("get_unk_id", &Dict::get_unk_id, "The id of the unknown word; -1 without one.")
+  c.def("freeze", &Dict::freeze, texts::Dict_freeze)
+      .def("is_frozen", &Dict::is_frozen, texts::Dict_is_frozen)
+      .def("set_unk", &Dict::set_unk, arg("word"), texts::Dict_set_unk)
+      .def("get_unk_id", &Dict::get_unk_id, texts::Dict_get_unk_id)
       .def(
           "save", [](const Dict& d, const path& file) { text::save_dict(file.string(), d); },
           arg("file"), "Writes the words, one per line.")

@@ -17,6 +17,7 @@
 #include "binding.h"
 #include "checkpoints.h"
 #include "gil.h"
+#include "texts.h"
 
 namespace dynet::python {
 namespace {
@@ -92,8 +93,7 @@ auto without_gil(F f) {
 
 void bind_trainer(nb::module_& m) {
   using nb::arg;
-  nb::class_<DistributedTrainer>(m, "_DistributedTrainer",
-                                 "The base of dynet.distributed.DistributedTrainer.")
+  nb::class_<DistributedTrainer>(m, "_DistributedTrainer", texts::DistributedTrainer)
       .def(
           "__init__",
           [](DistributedTrainer* self, Trainer& trainer, nb::object carrier,
@@ -105,28 +105,23 @@ void bind_trainer(nb::module_& m) {
           },
           arg("trainer"), arg("carrier"), arg("gradient"), arg("check_every"), arg("patience"),
           nb::keep_alive<1, 2>())
-      .def_prop_ro("rank", &DistributedTrainer::rank, "The number of this rank, from 0.")
-      .def_prop_ro("size", &DistributedTrainer::size, "The number of ranks.")
+      .def_prop_ro("rank", &DistributedTrainer::rank, texts::DistributedTrainer_rank)
+      .def_prop_ro("size", &DistributedTrainer::size, texts::DistributedTrainer_size)
       .def(
           "update",
           [](DistributedTrainer& t, std::uint64_t examples) {
             without_gil([&] { t.update(examples); });
           },
-          arg("examples") = 1,
-          "A call of all ranks: an update with the gradients of all, in the mean weighted by "
-          "`examples`: the number of examples that this rank's gradient is the mean of; 0 for a "
-          "rank that had none. NumericError on all ranks, with the rank and the parameter, if a "
-          "gradient is not finite; RankError if ranks make other calls.")
+          arg("examples") = 1, texts::DistributedTrainer_update)
       .def(
           "check", [](DistributedTrainer& t) { without_gil([&] { t.check(); }); },
-          "A call of all ranks: RankError with the first parameter that differs.")
+          texts::DistributedTrainer_check)
       .def(
           "sum",
           [](DistributedTrainer& t, const std::vector<double>& numbers) {
             return without_gil([&] { return t.sum(numbers); });
           },
-          arg("numbers"),
-          "A call of all ranks: each number summed over the ranks, with the same bits on all.")
+          arg("numbers"), texts::DistributedTrainer_sum)
       .def(
           "from_first",
           [](DistributedTrainer& t, const nb::bytes& data) {
@@ -134,10 +129,10 @@ void bind_trainer(nb::module_& m) {
             const std::string all = without_gil([&] { return t.from_first(mine); });
             return nb::bytes(all.data(), all.size());
           },
-          arg("data"), "A call of all ranks: the bytes of rank 0.")
+          arg("data"), texts::DistributedTrainer_from_first)
       .def(
           "close", [](DistributedTrainer& t) { without_gil([&] { t.close(); }); },
-          "A call of all ranks, the last one. The end of the program makes the call, too.")
+          texts::DistributedTrainer_close)
       .def_prop_ro(
           "traffic",
           [](const DistributedTrainer& t) {
@@ -145,16 +140,13 @@ void bind_trainer(nb::module_& m) {
             return nb::make_tuple(all.bytes, all.messages, all.rounds, all.seconds);
           },
           nb::for_getter(nb::sig("def traffic(self) -> tuple[int, int, int, float]")),
-          "Bytes and messages that this rank has sent, rounds in which the rank waited, and the "
-          "seconds of waiting.");
+          texts::DistributedTrainer_traffic);
 }
 
 void bind_distributed_checkpointer(nb::module_& m) {
   using nb::arg;
   using Self = DistributedCheckpointer;
-  nb::class_<Self> c(m, "DistributedCheckpointer",
-                     "The checkpoints of a distributed training: rank 0 writes them to its folder, "
-                     "and any number of ranks resume. All functions are calls of all ranks.");
+  nb::class_<Self> c(m, "DistributedCheckpointer", texts::DistributedCheckpointer);
   c.def(
        "__init__",
        [](Self* self, const std::string& folder, DistributedTrainer& trainer,
@@ -169,26 +161,24 @@ void bind_distributed_checkpointer(nb::module_& m) {
        nb::keep_alive<1, 3>(), "As Checkpointer; an error of rank 0 is an error on all ranks.")
       .def(
           "resume", [](Self& self) { return without_gil([&] { return self.resume(); }); },
-          "Goes on from the newest checkpoint that is whole; False if there is none.")
+          texts::DistributedCheckpointer_resume)
       .def(
           "load_best", [](Self& self) { without_gil([&] { self.load_best(); }); },
-          "Gives the model the parameters with the best score, and nothing else.")
+          texts::DistributedCheckpointer_load_best)
       .def(
           "step",
           [](Self& self, const std::string& position) {
             return without_gil([&] { return self.step(position); });
           },
-          arg("position") = "",
-          "To be called after each update; `position` is text that says where in the data the next "
-          "step begins. Returns whether it saved.")
+          arg("position") = "", texts::DistributedCheckpointer_step)
       .def(
           "save",
           [](Self& self, const std::string& position, std::optional<double> score) {
             without_gil([&] { score ? self.save(position, *score) : self.save(position); });
           },
-          arg("position") = "", arg("score") = nb::none(), "Saves now.");
-  bind_saved_steps(c, "A dict of texts that rank 0 saves with each checkpoint; resume() sets it.",
-                   "The checkpoints in the folder, on rank 0: file, steps and score of each.");
+          arg("position") = "", arg("score") = nb::none(), texts::DistributedCheckpointer_save);
+  bind_saved_steps(c, texts::DistributedCheckpointer_metadata,
+                   texts::DistributedCheckpointer_checkpoints);
 }
 
 }  // namespace

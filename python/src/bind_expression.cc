@@ -24,6 +24,7 @@
 #include "lock.h"
 #include "notes.h"
 #include "quick.h"
+#include "texts.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -260,9 +261,7 @@ void bind_values(nb::class_<PyExpression>& c) {
   using nb::arg;
   c.def("value", &value_of, arg("recalculate") = false,
         nb::sig("def value(self, recalculate: bool = False) -> typing.Any"),
-        "The value: a float for one element, a list for a vector (the examples of a batch one "
-        "after the other), an array for two dimensions or more. Computes what is missing, or "
-        "everything anew.")
+        texts::Expression_value)
       .def("scalar_value", &scalar_of, arg("recalculate") = false,
            "The only element. ValueError if there are several.")
       .def("vec_value", &list_of_value, arg("recalculate") = false,
@@ -286,7 +285,7 @@ void bind_values(nb::class_<PyExpression>& c) {
           "gradient",
           [](const PyExpression& x) { return to_numpy(gradient_of(resolve(x)).tensor); },
           nb::sig("def gradient(self) -> numpy.typing.NDArray[typing.Any]"),
-          "The gradient of the last `backward` as an array.");
+          texts::Expression_gradient);
 }
 
 void bind_parts(nb::class_<PyExpression>& c) {
@@ -297,8 +296,7 @@ void bind_parts(nb::class_<PyExpression>& c) {
          const Dim d = resolve(x).dim();
          return nb::make_tuple(shape_tuple(d), d.bd);
        },
-       nb::sig("def dim(self) -> tuple[tuple[int, ...], int]"),
-       "The shape of one example, and the number of examples.")
+       nb::sig("def dim(self) -> tuple[tuple[int, ...], int]"), texts::Expression_dim)
       .def(
           "__getitem__", &get_item, arg("index"),
           nb::sig("def __getitem__(self, index: int | slice | tuple[slice, ...], /) -> Expression"),
@@ -307,10 +305,10 @@ void bind_parts(nb::class_<PyExpression>& c) {
           "bounds count from the end.")
       .def(
           "device_name", [](const PyExpression& x) { return resolve(x).get_device_name(); },
-          "Name of the device that the value is on.")
+          texts::Expression_get_device_name)
       .def(
           "is_stale", [](const PyExpression& x) { return resolve(x).is_stale(); },
-          "Whether the graph has gone on without it.")
+          texts::Expression_is_stale)
       .def("set", &set_value, arg("value"),
            "Replaces the numbers of an input, or the indices of a lookup or a pick, and forgets "
            "computed values. The number of values stays the same. For a pick, -1 is the last "
@@ -421,10 +419,7 @@ void bind_number(nb::class_<PyExpression>& c) {
 }  // namespace
 
 void bind_expression(nb::module_& m) {
-  nb::class_<PyExpression> c(m, "Expression", nb::pooled(1024),
-                             "A node of the computation graph. Operators and functions of "
-                             "expressions make further nodes; nothing is computed until a value is "
-                             "asked for.");
+  nb::class_<PyExpression> c(m, "Expression", nb::pooled(1024), texts::Expression);
   object_type<PyExpression> = reinterpret_cast<PyTypeObject*>(c.ptr());
   // NumPy then leaves `array * expression` to us, instead of looking into the expression.
   c.attr("__array_ufunc__") = nb::none();

@@ -29,6 +29,7 @@
 #include "checkpoints.h"
 #include "lists.h"
 #include "signals.h"
+#include "texts.h"
 
 namespace dynet::python {
 namespace {
@@ -45,20 +46,14 @@ struct PySaver : SafetensorsSaver {
 
 void bind_saver(nb::module_& m) {
   using nb::arg;
-  nb::class_<PySaver> c(
-      m, "SafetensorsSaver",
-      "Writes a safetensors file part by part. close() puts it in the place of the old one; "
-      "without "
-      "it the old one stays. As a context manager it closes at the end of the block, unless that "
-      "raised.");
+  nb::class_<PySaver> c(m, "SafetensorsSaver", texts::SafetensorsSaver);
   c.def(nb::init<const std::string&, bool>(), arg("fname"), arg("append") = false)
       .def(
           "save",
           [](PySaver& s, const ParameterCollection& pc, const std::string& key) {
             s.save(pc, key);
           },
-          arg("object"), arg("key") = "", kStoppable,
-          "Adds a collection, a parameter or a table, by name.")
+          arg("object"), arg("key") = "", kStoppable, texts::SafetensorsSaver_save)
       .def(
           "save",
           [](PySaver& s, const PyParameters& p, const std::string& key) { s.save(p.p, key); },
@@ -69,10 +64,10 @@ void bind_saver(nb::module_& m) {
           arg("object"), arg("key") = "", kStoppable)
       .def(
           "save_trainer", [](PySaver& s, Trainer& t) { s.save(t); }, arg("trainer"), kStoppable,
-          "Adds the state of a trainer; one per file.")
+          texts::SafetensorsSaver_save_2)
       .def("set_metadata", &PySaver::set_metadata, arg("key"), arg("text"),
-           "Text that the file has beside the tensors.")
-      .def("close", &PySaver::close, "Ends the file; nothing can be saved afterwards.")
+           texts::SafetensorsSaver_set_metadata)
+      .def("close", &PySaver::close, texts::SafetensorsSaver_close)
       .def(
           "__enter__", [](nb::object self) { return self; },
           nb::sig("def __enter__(self) -> SafetensorsSaver"))
@@ -113,10 +108,7 @@ nb::object array_of_tensor(SafetensorsLoader& loader, const std::string& name) {
 
 void bind_loader(nb::module_& m) {
   using nb::arg;
-  nb::class_<SafetensorsLoader> c(
-      m, "SafetensorsLoader",
-      "Reads a safetensors file by name. The file is mapped into memory, and only tensors that are "
-      "asked for are read. All or nothing.");
+  nb::class_<SafetensorsLoader> c(m, "SafetensorsLoader", texts::SafetensorsLoader);
   c.def(nb::init<const std::string&>(), arg("fname"))
       .def("populate", &populate_chosen, arg("object"), arg("key") = "", arg("names") = nb::none(),
            kStoppable,
@@ -137,18 +129,17 @@ void bind_loader(nb::module_& m) {
           arg("object"), arg("key"), kStoppable)
       .def(
           "populate_trainer", [](SafetensorsLoader& l, Trainer& t) { l.populate(t); },
-          arg("trainer"), kStoppable, "Gives a trainer the state that was saved.")
-      .def(
-          "set_alias", &SafetensorsLoader::set_alias, arg("name"), arg("of"),
-          "From now on `name` stands for the tensor `of`, unless the file has one of that name: of "
-          "tensors that share their numbers, PyTorch's writers keep one name.")
-      .def("names", &SafetensorsLoader::names, "Names of the tensors, sorted.")
+          arg("trainer"), kStoppable, texts::SafetensorsLoader_populate_3)
+      .def("set_alias", &SafetensorsLoader::set_alias, arg("name"), arg("of"),
+           texts::SafetensorsLoader_set_alias)
+      .def("names", &SafetensorsLoader::names, texts::SafetensorsLoader_names)
       .def("keys", &SafetensorsLoader::names, "`names()`, for programs that read other files, too.")
       .def("array", &array_of_tensor, arg("name"), kStoppable,
            nb::sig("def array(self, name: str) -> numpy.typing.NDArray[typing.Any]"),
            "The numbers of a tensor, in float64: a copy of what a parameter would get. IoError if "
            "there is no tensor of that name, and for other numbers than floats.")
-      .def("__contains__", &SafetensorsLoader::contains, arg("name"))
+      .def("__contains__", &SafetensorsLoader::contains, arg("name"),
+           texts::SafetensorsLoader_contains)
       .def(
           "shape",
           [](const SafetensorsLoader& l, const std::string& name) {
@@ -159,10 +150,10 @@ void bind_loader(nb::module_& m) {
             return nb::tuple(extents);
           },
           arg("name"), nb::sig("def shape(self, name: str) -> tuple[int, ...]"),
-          "As of an array: the rows of a table first.")
-      .def("metadata", &SafetensorsLoader::metadata, "The text beside the tensors.")
+          texts::SafetensorsLoader_shape)
+      .def("metadata", &SafetensorsLoader::metadata, texts::SafetensorsLoader_metadata)
       .def("check_all", &SafetensorsLoader::check_all, kStoppable,
-           "IoError unless all checksums are right.");
+           texts::SafetensorsLoader_check_all);
 }
 
 }  // namespace
@@ -190,11 +181,7 @@ namespace {
 
 void bind_checkpointer(nb::module_& m) {
   using nb::arg;
-  nb::class_<Checkpointer> c(
-      m, "Checkpointer",
-      "Checkpoints of a training in a folder: the parameters, the trainer's state with averages "
-      "and schedule, DyNet's random numbers, the position in the data, and `metadata`. A run that "
-      "is killed and resumed goes on to the bit as if it had not been.");
+  nb::class_<Checkpointer> c(m, "Checkpointer", texts::Checkpointer);
   c.def(
        "__init__",
        [](Checkpointer* self, const std::string& folder, const ParameterCollection& model,
@@ -216,14 +203,9 @@ void bind_checkpointer(nb::module_& m) {
                     std::to_string(it.checkpoints().size()) +
                     (it.checkpoints().size() == 1 ? " checkpoint" : " checkpoints");
            })
-      .def("resume", &Checkpointer::resume, kStoppable,
-           "Goes on from the newest checkpoint that is whole; False if there is none.")
-      .def("load_best", &Checkpointer::load_best, kStoppable,
-           "Gives the model the parameters with the best score, and nothing else.")
-      .def(
-          "step", &Checkpointer::step, arg("position") = "", kStoppable,
-          "To be called after each update; `position` is text that says where in the data the next "
-          "step begins. Returns whether it saved.")
+      .def("resume", &Checkpointer::resume, kStoppable, texts::Checkpointer_resume)
+      .def("load_best", &Checkpointer::load_best, kStoppable, texts::Checkpointer_load_best)
+      .def("step", &Checkpointer::step, arg("position") = "", kStoppable, texts::Checkpointer_step)
       .def(
           "save",
           [](Checkpointer& self, const std::string& position, std::optional<double> score) {
@@ -233,12 +215,8 @@ void bind_checkpointer(nb::module_& m) {
               self.save(position);
             }
           },
-          arg("position") = "", arg("score") = nb::none(), kStoppable, "Saves now.");
-  bind_saved_steps(
-      c,
-      "A dict of texts that is saved with each checkpoint; resume() sets it. Assign a dict to "
-      "change it.",
-      "The checkpoints in the folder: file, steps and score of each.");
+          arg("position") = "", arg("score") = nb::none(), kStoppable, texts::Checkpointer_save);
+  bind_saved_steps(c, texts::Checkpointer_metadata, texts::Checkpointer_checkpoints);
 }
 
 void bind_additions(nb::module_& m) {

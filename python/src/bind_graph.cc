@@ -20,6 +20,7 @@
 #include "graph.h"
 #include "quick.h"
 #include "signals.h"
+#include "texts.h"
 
 namespace dynet::python {
 namespace {
@@ -51,14 +52,8 @@ nb::list values_of(const ExprListArg& exps, bool recalculate, const char* method
 
 void bind_graph_class(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyGraph>(
-      m, "ComputationGraph",
-      "A graph. Each thread has one, in which functions make nodes. Within `with "
-      "ComputationGraph():` they make nodes in a graph of the block's own; afterwards the graph of "
-      "before is the current one again, whatever was raised. The graph's expressions live as long "
-      "as the graph does: as long as the program holds it, as by `with ComputationGraph() as g:`. "
-      "Blocks nest, and any number of graphs may live at once. Options: see `renew_cg`.",
-      nb::type_slots(cycle_slots<PyGraph>))
+  nb::class_<PyGraph>(m, "ComputationGraph", texts::ComputationGraph,
+                      nb::type_slots(cycle_slots<PyGraph>))
       .def(nb::new_(
                [](bool immediate_compute, bool check_validity, std::optional<bool> autobatching) {
                  auto graph = std::make_shared<PyGraph>();
@@ -114,16 +109,16 @@ void bind_graph_texts(nb::module_& m) {
           [](const GraphPointer& graph, std::uint64_t stream) {
             graph->cg.set_random_stream(stream);
           },
-          arg("stream"), "The stream of the random nodes, for programs with threads.")
+          arg("stream"), texts::ComputationGraph_set_random_stream)
       .def(
           "print_graphviz", [](const GraphPointer& graph) { graph->cg.print_graphviz(); },
-          "DOT text on the standard error stream.")
+          texts::ComputationGraph_print_graphviz)
       .def(
-          "to_dot", [](const GraphPointer& graph) { return graph->cg.to_dot(); }, "DOT text.")
+          "to_dot", [](const GraphPointer& graph) { return graph->cg.to_dot(); },
+          texts::ComputationGraph_to_dot)
       .def(
           "to_svg", [](const GraphPointer& graph) { return graph->cg.to_svg(); },
-          "The graph as an SVG picture. Boxes show the groups of one computation of the whole "
-          "graph. A notebook shows the picture if a cell ends with `dy.cg()`.")
+          texts::ComputationGraph_to_svg)
       .def("_repr_svg_", [](const GraphPointer& graph) { return graph->cg.to_svg(); })
       .def(
           "dump",
@@ -146,7 +141,8 @@ void bind_by_index(nb::module_& m) {
   const auto def = [&](const std::string& prefix, bool anew) {
     c.def((prefix + "forward").c_str(),
           [=](const GraphPointer& g, unsigned index) { compute(node(g, index), anew); },
-          nb::arg("index"));
+          nb::arg("index"),
+          anew ? texts::ComputationGraph_forward : texts::ComputationGraph_incremental_forward);
     c.def((prefix + "forward_scalar").c_str(),
           [=](const GraphPointer& g, unsigned index) {
             const Expression e = node(g, index);
@@ -249,23 +245,9 @@ nb::class_<Scopes<Scope>> bind_scope(nb::module_& m, const char* name, const cha
 }
 
 void bind_scopes(nb::module_& m) {
-  bind_scope<InferenceScope>(
-      m, "no_grad",
-      "Within `with no_grad():` values that this thread asks for are computed for inference alone: "
-      "a result is dropped as soon as no node waits for it, and its memory is used again. Values "
-      "that were asked for stay, and so do results that no node uses yet. A dropped result that is "
-      "needed after all is computed again, once. `backward` is an error within.");
-  bind_scope<Evaluating>(
-      m, "evaluating",
-      "Within `with evaluating():` this thread adds no dropout and no noise to graphs: `dropout`, "
-      "`dropout_dim`, `dropout_batch`, `block_dropout` and `noise` give x itself, and steps of "
-      "builders use no masks and no noise. The place where a node is made counts, not the place "
-      "where it is asked for. Random numbers that the program asks for, such as `random_normal`, "
-      "stay random. `on_eval` of `fit`, `evaluate` of a WorkerPool and `beam_search` are in such a "
-      "scope.")
-      .def_static(
-          "is_on", &Evaluating::is_on,
-          "Whether this thread is in such a scope: for regularisation of the program's own.");
+  bind_scope<InferenceScope>(m, "no_grad", texts::InferenceScope);
+  bind_scope<Evaluating>(m, "evaluating", texts::Evaluating)
+      .def_static("is_on", &Evaluating::is_on, texts::Evaluating_is_on);
 }
 
 void bind_values_of_lists(nb::module_& m) {

@@ -11,6 +11,7 @@
 #include "arrays.h"
 #include "binding.h"
 #include "params.h"
+#include "texts.h"
 
 namespace dynet::python {
 namespace {
@@ -59,7 +60,7 @@ PyNumpy from_array(nb::handle values) {
 
 void bind_initializers(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyInitializer>(m, "PyInitializer", "Base of the initialisers.")
+  nb::class_<PyInitializer>(m, "PyInitializer", texts::ParameterInit)
       .def("__repr__", [](nb::handle_t<PyInitializer> self) {
         const nb::handle type = self.type();
         const auto name = nb::cast<std::string>(type.attr("__name__"));
@@ -67,28 +68,23 @@ void bind_initializers(nb::module_& m) {
                    ? name + "(" + nb::inst_ptr<PyInitializer>(self)->arguments + ")"
                    : "<" + name + ", not initialised>";
       });
-  define_initializer<PyNormal>(m, "NormalInitializer",
-                               "Normal numbers with this mean and variance.")
+  define_initializer<PyNormal>(m, "NormalInitializer", texts::ParameterInitNormal)
       .def(nb::new_(&make<PyNormal, ParameterInitNormal, float, float>), arg("mean") = 0.0F,
            arg("var") = 1.0F);
-  define_initializer<PyUniform>(m, "UniformInitializer", "Uniform numbers in [-scale, scale).")
+  define_initializer<PyUniform>(m, "UniformInitializer", texts::ParameterInitUniform)
       .def(nb::new_(&make<PyUniform, ParameterInitUniform, float>), arg("scale"));
-  define_initializer<PyConst>(m, "ConstInitializer", "Every element c.")
+  define_initializer<PyConst>(m, "ConstInitializer", texts::ParameterInitConst)
       .def(nb::new_(&make<PyConst, ParameterInitConst, float>), arg("c"));
-  define_initializer<PyIdentity>(m, "IdentityInitializer", "The identity matrix.")
+  define_initializer<PyIdentity>(m, "IdentityInitializer", texts::ParameterInitIdentity)
       .def(nb::new_(&make<PyIdentity, ParameterInitIdentity>));
-  define_initializer<PyGlorot>(
-      m, "GlorotInitializer",
-      "Uniform numbers within gain * sqrt(6 / (rows + columns)). `is_lookup`: of a row "
-      "of a lookup table, not of the whole.")
+  define_initializer<PyGlorot>(m, "GlorotInitializer", texts::ParameterInitGlorot)
       .def(nb::new_(&make<PyGlorot, ParameterInitGlorot, bool, float>), arg("is_lookup") = false,
            arg("gain") = 1.0F);
-  define_initializer<PySaxe>(m, "SaxeInitializer", "A random orthonormal matrix times scale.")
+  define_initializer<PySaxe>(m, "SaxeInitializer", texts::ParameterInitSaxe)
       .def(nb::new_(&make<PySaxe, ParameterInitSaxe, float>), arg("scale") = 1.0F);
-  define_initializer<PyFromFile>(m, "FromFileInitializer", "Numbers from a file, column by column.")
+  define_initializer<PyFromFile>(m, "FromFileInitializer", texts::ParameterInitFromFile)
       .def(nb::new_(&make<PyFromFile, ParameterInitFromFile, std::string>), arg("fname"));
-  define_initializer<PyNumpy>(m, "NumpyInitializer",
-                              "The numbers of an array, for a parameter of its shape.")
+  define_initializer<PyNumpy>(m, "NumpyInitializer", texts::ParameterInitFromVector)
       .def(nb::new_(&from_array), arg("array"));
 }
 

@@ -19,6 +19,7 @@
 #include "lock.h"
 #include "params.h"
 #include "quick.h"
+#include "texts.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -51,16 +52,18 @@ template <class Py>
 void bind_common(nb::class_<Py, PyExpression>& c) {
   using nb::arg;
   c.def(
-       "zero", [](Py& x) { x.p.zero(); }, "Values and gradient become zero.")
+       "zero", [](Py& x) { x.p.zero(); }, texts::Parameter_zero)
       .def(
-          "scale", [](Py& x, float s) { x.p.scale(s); }, arg("s"))
+          "scale", [](Py& x, float s) { x.p.scale(s); }, arg("s"), texts::Parameter_scale)
       .def(
-          "scale_gradient", [](Py& x, float s) { x.p.scale_gradient(s); }, arg("s"))
-      .def("is_updated", [](const Py& x) { return x.p.is_updated(); })
+          "scale_gradient", [](Py& x, float s) { x.p.scale_gradient(s); }, arg("s"),
+          texts::Parameter_scale_gradient)
+      .def(
+          "is_updated", [](const Py& x) { return x.p.is_updated(); }, texts::Parameter_is_updated)
       .def(
           "set_updated", [](Py& x, bool b) { x.p.set_updated(b); }, arg("b"),
-          "False freezes it: no gradient, no update.")
-      .def("name", [](const Py& x) { return x.p.get_fullname(); });
+          texts::Parameter_set_updated)
+      .def("name", [](const Py& x) { return x.p.get_fullname(); }, texts::Parameter_get_fullname);
   for (const char* name : {"save", "write_to_textfile"}) {
     c.def(
         name,
@@ -103,13 +106,12 @@ PyExpression parameter_node(const PyParameters& x, bool update) {
 
 void bind_parameters(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyParameters, PyExpression> c(
-      m, "Parameters", "A parameter. It is an expression: its node in this thread's graph.");
+  nb::class_<PyParameters, PyExpression> c(m, "Parameters", texts::Parameter);
   object_type<PyParameters> = reinterpret_cast<PyTypeObject*>(c.ptr());
   bind_common(c);
   c.def(
        "shape", [](const PyParameters& x) { return shape_tuple(x.p.dim(), false); },
-       nb::sig("def shape(self) -> tuple[int, ...]"))
+       nb::sig("def shape(self) -> tuple[int, ...]"), texts::Parameter_dim)
       .def(
           "as_array",
           [](const PyParameters& x) {
@@ -121,11 +123,11 @@ void bind_parameters(nb::module_& m) {
           "grad_as_array",
           [](const PyParameters& x) { return to_numpy(settled(x.p.get_storage().g)); },
           nb::sig("def grad_as_array(self) -> numpy.typing.NDArray[typing.Any]"), "The gradient.")
-      .def("set_value", &set_values, arg("arr"), "Takes the values of an array of the same shape.")
+      .def("set_value", &set_values, arg("arr"), texts::Parameter_set_value)
       .def(
           "clip_inplace",
           [](PyParameters& x, float left, float right) { x.p.clip_inplace(left, right); },
-          arg("left"), arg("right"))
+          arg("left"), arg("right"), texts::Parameter_clip_inplace)
       .def("expr", &parameter_node, arg("update") = false,
            "A node of its own in this graph; without `update` it gives no gradient.");
 }
@@ -279,9 +281,7 @@ nb::list table_rows(const PyLookupParameters* x, IndexListArg indices) {
 
 void bind_lookup_parameters(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyLookupParameters, PyExpression> c(
-      m, "LookupParameters",
-      "A table of parameters. `p[i]` is a row; as an expression it is the whole table, rows last.");
+  nb::class_<PyLookupParameters, PyExpression> c(m, "LookupParameters", texts::LookupParameter);
   object_type<PyLookupParameters> = reinterpret_cast<PyTypeObject*>(c.ptr());
   bind_common(c);
   bind_table_arrays(c);
@@ -311,7 +311,7 @@ void bind_lookup_parameters(nb::module_& m) {
           [](PyLookupParameters& x, const IndexArg& i, nb::handle row) {
             x.p.initialize(i.index, read_numbers(row));
           },
-          arg("i"), arg("row"))
+          arg("i"), arg("row"), texts::LookupParameter_initialize)
       .def(
           "expr", [](nb::object self, bool) { return self; }, arg("update") = false,
           nb::sig("def expr(self, update: bool = False) -> LookupParameters"), "Itself.");

@@ -172,7 +172,7 @@ void bind_softmax_base(nb::module_& m) {
   def_of_index(c, "neg_log_softmax", "c",
                "def neg_log_softmax(self, x: Expression, c: int, update: bool = True) -> "
                "Expression",
-               "The negative log likelihood of a word.",
+               texts::SoftmaxBuilder_neg_log_softmax,
                [](const Py& b, bool update, const Expression& x, unsigned word) {
                  return b.in_graph(update).neg_log_softmax(x, word, here());
                });
@@ -180,25 +180,25 @@ void bind_softmax_base(nb::module_& m) {
       c, "neg_log_softmax_batch",
       "def neg_log_softmax_batch(self, x: Expression, c: "
       "collections.abc.Iterable[int], update: bool = True) -> Expression",
-      "The negative log likelihoods of a batch, a word for each example.",
+      texts::SoftmaxBuilder_neg_log_softmax_2,
       [](const Py& b, bool update, const Expression& x, const std::vector<unsigned>& words) {
         return b.in_graph(update).neg_log_softmax(x, words, here());
       });
   c.def(
       "sample",
       [](const Py& b, const ExprArg& x) { return b.in_graph(true).sample(x.node(), here()); },
-      arg("x"), "A word drawn from the distribution.");
-  def_of_vector(c, "full_log_distribution", "The logarithms of the probabilities of all words.",
+      arg("x"), texts::SoftmaxBuilder_sample);
+  def_of_vector(c, "full_log_distribution", texts::SoftmaxBuilder_full_log_distribution,
                 [](const Py& b, bool update, const Expression& x) {
                   return b.in_graph(update).full_log_distribution(x, here());
                 });
-  def_of_vector(c, "full_logits", "Scores of all words, whose softmax is the distribution.",
+  def_of_vector(c, "full_logits", texts::SoftmaxBuilder_full_logits,
                 [](const Py& b, bool update, const Expression& x) {
                   return b.in_graph(update).full_logits(x, here());
                 });
   c.def(
       "param_collection", [](const Py& b) { return b.builder->get_parameter_collection(); },
-      "The collection of the builder's parameters.");
+      texts::SoftmaxBuilder_get_parameter_collection);
 }
 
 void bind_class_factored(nb::module_& m) {
@@ -208,25 +208,26 @@ void bind_class_factored(nb::module_& m) {
                                      texts::ClassFactoredSoftmaxBuilder);
   def_init(c, &make_of_clusters<ClassFactoredSoftmaxBuilder, bool>, arg("input_dim"),
            arg("cluster_file"), arg("dict"), arg("pc"), arg("bias") = true);
-  def_of_vector(c, "class_logits", "Scores of the classes.",
+  def_of_vector(c, "class_logits", texts::ClassFactoredSoftmaxBuilder_class_logits,
                 [](const Py& b, bool update, const Expression& x) {
                   return b.get(update).class_logits(x, here());
                 });
-  def_of_vector(c, "class_log_distribution", "The logarithms of the classes' probabilities.",
+  def_of_vector(c, "class_log_distribution",
+                texts::ClassFactoredSoftmaxBuilder_class_log_distribution,
                 [](const Py& b, bool update, const Expression& x) {
                   return b.get(update).class_log_distribution(x, here());
                 });
   def_of_index(c, "subclass_logits", "classid",
                "def subclass_logits(self, x: Expression, classid: int, update: bool = True) -> "
                "Expression",
-               "Scores of the words of a class.",
+               texts::ClassFactoredSoftmaxBuilder_subclass_logits,
                [](const Py& b, bool update, const Expression& x, unsigned id) {
                  return b.get(update).subclass_logits(x, id, here());
                });
   def_of_index(c, "subclass_log_distribution", "classid",
                "def subclass_log_distribution(self, x: Expression, classid: int, update: bool = "
                "True) -> Expression",
-               "The logarithms of the probabilities of a class's words, given the class.",
+               texts::ClassFactoredSoftmaxBuilder_subclass_log_distribution,
                [](const Py& b, bool update, const Expression& x, unsigned id) {
                  return b.get(update).subclass_log_distribution(x, id, here());
                });
@@ -262,7 +263,7 @@ void bind_sampled(nb::module_& m) {
       arg("alpha") = 0.75, arg("bias") = true);
   def_of_index(c, "sampled_loss", "c",
                "def sampled_loss(self, x: Expression, c: int, update: bool = True) -> Expression",
-               "The sampled loss of a word.",
+               texts::SampledSoftmaxBuilder_sampled_loss,
                [](const Py& b, bool update, const Expression& x, unsigned word) {
                  return b.get(update).sampled_loss(x, word, here());
                });
@@ -270,22 +271,22 @@ void bind_sampled(nb::module_& m) {
       c, "sampled_loss_batch",
       "def sampled_loss_batch(self, x: Expression, c: collections.abc.Iterable[int], "
       "update: bool = True) -> Expression",
-      "The sampled losses of a batch, a word for each example.",
+      texts::SampledSoftmaxBuilder_sampled_loss_2,
       [](const Py& b, bool update, const Expression& x, const std::vector<unsigned>& words) {
         return b.get(update).sampled_loss(x, words, here());
       });
   c.def(
        "resample", [](const Py& b) { b.get(true).resample(); },
-       "Draws other noise words for later losses in this graph.")
+       texts::SampledSoftmaxBuilder_resample)
       .def(
           "set_noise",
           [](const Py& b, nb::handle words) { b.get(true).set_noise(read_indices(words)); },
           arg("words"),
           nb::sig("def set_noise(self, words: collections.abc.Iterable[int]) -> None"),
-          "Takes these noise words, in place of drawn ones, for later losses in this graph.")
+          texts::SampledSoftmaxBuilder_set_noise)
       .def(
           "noise", [](const Py& b) { return b.get(true).noise(); },
-          "The noise words that were used last.");
+          texts::SampledSoftmaxBuilder_noise);
 }
 
 void bind_adaptive(nb::module_& m) {

@@ -18,6 +18,7 @@
 #include "gil.h"
 #include "gpus.h"
 #include "start.h"
+#include "texts.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -262,7 +263,7 @@ void bind_start(nb::module_& m) {
         return names;
       },
       "Names of the devices.");
-  nb::class_<Device>(m, "DeviceInfo", "A device.")
+  nb::class_<Device>(m, "DeviceInfo", texts::Device)
       .def_ro("name", &Device::name)
       .def_prop_ro(
           "type", [](const Device& /*d*/) { return -1; }, "-1, as in DyNet 2.1.")

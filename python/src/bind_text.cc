@@ -24,6 +24,7 @@
 #include "binding.h"
 #include "cycles.h"
 #include "gil.h"
+#include "texts.h"
 
 namespace dynet::python {
 namespace {
@@ -54,10 +55,7 @@ void bind_iteration(nb::class_<Reader>& reader, const char* iter_signature,
 
 void bind_line_readers(nb::module_& m) {
   using nb::arg;
-  nb::class_<text::PlainReader> plain(
-      m, "PlainReader",
-      "An iterator over plain text: the words of each line. Blank lines are skipped. IoError names "
-      "file, line and column of a mistake.");
+  nb::class_<text::PlainReader> plain(m, "PlainReader", texts::PlainReader);
   plain.def(
       "__init__",
       [](text::PlainReader* self, const path& file) {
@@ -68,9 +66,7 @@ void bind_line_readers(nb::module_& m) {
                                            "def __next__(self) -> list[str]",
                                            [](Words words) { return words; });
 
-  nb::class_<text::TaggedReader> tagged(
-      m, "TaggedReader",
-      "An iterator over lines of `word|TAG`: a list of words and a list of tags for each line.");
+  nb::class_<text::TaggedReader> tagged(m, "TaggedReader", texts::TaggedReader);
   tagged.def(
       "__init__",
       [](text::TaggedReader* self, const path& file) {
@@ -82,10 +78,7 @@ void bind_line_readers(nb::module_& m) {
       "def __next__(self) -> tuple[list[str], list[str]]",
       [](const text::TaggedSentence& s) { return std::pair(s.words, s.tags); });
 
-  nb::class_<text::ParallelReader> parallel(
-      m, "ParallelReader",
-      "An iterator over sentences and their translations: line n of two files, or one file with "
-      "`source ||| target` in each line. In two files a blank line is an empty sentence.");
+  nb::class_<text::ParallelReader> parallel(m, "ParallelReader", texts::ParallelReader);
   parallel.def(
       "__init__",
       [](text::ParallelReader* self, const path& source, const std::optional<path>& target) {
@@ -106,17 +99,12 @@ void bind_columns(nb::module_& m) {
   using nb::arg;
   using text::ColumnReader;
   using text::ColumnSentence;
-  nb::class_<ColumnSentence>(m, "ColumnSentence",
-                             "A sentence with a word per line and its labels beside it.")
-      .def_ro("columns", &ColumnSentence::columns,
-              "Lists of equal lengths; the first has the words.")
-      .def_prop_ro("words", &ColumnSentence::words)
+  nb::class_<ColumnSentence>(m, "ColumnSentence", texts::ColumnSentence)
+      .def_ro("columns", &ColumnSentence::columns, texts::ColumnSentence_columns)
+      .def_prop_ro("words", &ColumnSentence::words, texts::ColumnSentence_words)
       .def_ro("starts_document", &ColumnSentence::starts_document,
-              "Whether -DOCSTART- stands before it.");
-  nb::class_<ColumnReader> reader(
-      m, "ColumnReader",
-      "An iterator over sentences in columns, as in CoNLL-2003. With 0 there are as many `columns` "
-      "as the first line has.");
+              texts::ColumnSentence_starts_document);
+  nb::class_<ColumnReader> reader(m, "ColumnReader", texts::ColumnReader);
   reader.def(
       "__init__",
       [](ColumnReader* self, const path& file, std::size_t columns) {
@@ -131,8 +119,7 @@ void bind_columns(nb::module_& m) {
 void bind_conllu_token(nb::module_& m) {
   using nb::arg;
   using Token = text::ConlluToken;
-  nb::class_<Token>(m, "ConlluToken",
-                    "A line of a sentence in CoNLL-U; `_` stands for an empty field.")
+  nb::class_<Token>(m, "ConlluToken", texts::ConlluToken)
       .def_prop_ro(
           "kind",
           [](const Token& t) {
@@ -141,9 +128,8 @@ void bind_conllu_token(nb::module_& m) {
                                                    : "empty";
           },
           "'word', 'range' (several words that are written as one) or 'empty'.")
-      .def_ro("id", &Token::id,
-              "The word's number; the first one of a range; the word before an empty node.")
-      .def_ro("last", &Token::last, "The last word of a range; the number of an empty node.")
+      .def_ro("id", &Token::id, texts::ConlluToken_id)
+      .def_ro("last", &Token::last, texts::ConlluToken_last)
       .def_ro("form", &Token::form)
       .def_ro("lemma", &Token::lemma)
       .def_ro("upos", &Token::upos)
@@ -154,7 +140,7 @@ void bind_conllu_token(nb::module_& m) {
           [](const Token& t) {
             return t.head == Token::kNoHead ? std::nullopt : std::optional<int>(t.head);
           },
-          "The number of a word, 0 for the root, or None.")
+          texts::ConlluToken_head)
       .def_ro("deprel", &Token::deprel)
       .def_ro("deps", &Token::deps)
       .def_ro("misc", &Token::misc)
@@ -169,10 +155,9 @@ void bind_conllu(nb::module_& m) {
   using text::ConlluSentence;
   using Token = text::ConlluToken;
   bind_conllu_token(m);
-  nb::class_<ConlluSentence>(m, "ConlluSentence", "A sentence in CoNLL-U. `str` is its text.")
-      .def_ro("comments", &ConlluSentence::comments,
-              "Lines before the first token, with their '#'.")
-      .def_ro("tokens", &ConlluSentence::tokens, "All lines.")
+  nb::class_<ConlluSentence>(m, "ConlluSentence", texts::ConlluSentence)
+      .def_ro("comments", &ConlluSentence::comments, texts::ConlluSentence_comments)
+      .def_ro("tokens", &ConlluSentence::tokens, texts::ConlluSentence_tokens)
       .def_prop_ro(
           "words",
           [](const ConlluSentence& s) {
@@ -182,18 +167,17 @@ void bind_conllu(nb::module_& m) {
             }
             return words;
           },
-          "The tokens that are words.")
+          texts::ConlluSentence_words)
       .def(
           "comment",
           [](const ConlluSentence& s, const std::string& name) { return s.comment(name); },
-          arg("name"), "The text after `# name =`, or an empty text.")
+          arg("name"), texts::ConlluSentence_comment)
       .def("__str__", [](const ConlluSentence& s) {
         std::ostringstream out;
         text::write(out, s);
         return out.str();
       });
-  nb::class_<text::ConlluReader> reader(m, "ConlluReader",
-                                        "An iterator over the sentences of a treebank in CoNLL-U.");
+  nb::class_<text::ConlluReader> reader(m, "ConlluReader", texts::ConlluReader);
   reader.def(
       "__init__",
       [](text::ConlluReader* self, const path& file) {
@@ -212,10 +196,7 @@ void bind_trees(nb::module_& m) {
   struct PyTree {
     Tree tree;
   };
-  nb::class_<PyTree>(m, "Tree",
-                     "A bracketed tree as a list of nodes, in which children stand before their "
-                     "parent; the root is last. A word is a node without children. `str` is its "
-                     "text.")
+  nb::class_<PyTree>(m, "Tree", texts::Tree)
       .def_prop_ro(
           "nodes",
           [](const PyTree& self) {
@@ -230,7 +211,7 @@ void bind_trees(nb::module_& m) {
           },
           "Pairs of a label (of a word: the word) and the places of its children.")
       .def_prop_ro(
-          "words", [](const PyTree& self) { return self.tree.words(); }, "From left to right.")
+          "words", [](const PyTree& self) { return self.tree.words(); }, texts::Tree_words)
       .def("__str__", [](const PyTree& self) {
         std::ostringstream out;
         text::write(out, self.tree);
@@ -238,10 +219,7 @@ void bind_trees(nb::module_& m) {
         line.pop_back();
         return line;
       });
-  nb::class_<TreeReader> reader(
-      m, "TreeReader",
-      "An iterator over bracketed trees. With `one_per_line`, a lost bracket is found in its line. "
-      "Outer brackets without a label, `( (S ...) )`, are left out.");
+  nb::class_<TreeReader> reader(m, "TreeReader", texts::TreeReader);
   reader.def(
       "__init__",
       [](TreeReader* self, const path& file, bool one_per_line) {

@@ -26,6 +26,7 @@
 
 #include "binding.h"
 #include "gil.h"
+#include "text_of.h"
 #include "texts.h"
 
 namespace dynet::python {
@@ -112,7 +113,7 @@ void bind_schedules(nb::module_& m) {
           [](const Schedule& s, std::int64_t done) {
             return s.rate(count_from("rate: the number of updates", done));
           },
-          arg("done"), "The rate of the update that comes after `done` updates.")
+          arg("done"), texts::Schedule_rate)
       .def("__repr__", &schedule_text);
   nb::class_<ConstantSchedule, Schedule>(m, "ConstantSchedule", texts::ConstantSchedule)
       .def(nb::init<double>(), arg("rate"));
@@ -170,41 +171,32 @@ void bind_plateau(nb::module_& m) {
 /// Functions that 2.1 does not have in Python.
 void bind_additions(nb::class_<Trainer>& trainer) {
   using nb::arg;
-  trainer
-      .def("set_clip_value", &set_clip_value, arg("value"),
-           "Largest size of a number of the gradient, before the norm is looked at; 0 or less: no "
-           "limit (the default).")
-      .def("get_clip_value",
-           [](const Trainer& t) { return std::isfinite(t.clip_value) ? t.clip_value : 0.0F; })
+  trainer.def("set_clip_value", &set_clip_value, arg("value"), texts::Trainer_clip_value)
+      .def(
+          "get_clip_value",
+          [](const Trainer& t) { return std::isfinite(t.clip_value) ? t.clip_value : 0.0F; },
+          texts::Trainer_clip_value)
       .def(
           "set_schedule", [](Trainer& t, const Schedule::Pointer& s) { t.set_schedule(s); },
-          arg("schedule").none(),
-          "Sets the rate now and after each update from now on; None: the rate stays.")
+          arg("schedule").none(), texts::Trainer_set_schedule)
       .def_prop_ro(
-          "schedule", [](const Trainer& t) { return t.schedule(); },
-          "The schedule in use, with the reported scores, or None.")
-      .def("report_metric", &Trainer::report_metric, arg("metric"),
-           "Tells the schedule a metric, such as the loss of a development set.")
+          "schedule", [](const Trainer& t) { return t.schedule(); }, texts::Trainer_schedule)
+      .def("report_metric", &Trainer::report_metric, arg("metric"), texts::Trainer_report_metric)
       .def("exponential_moving_average", &Trainer::exponential_moving_average, arg("beta"),
-           arg("update_freq") = 1U,
-           "Averages parameters from the first update on, every `update_freq` of them: average = "
-           "beta * average + (1 - beta) * parameter.")
+           arg("update_freq") = 1U, texts::Trainer_exponential_moving_average)
       .def("cumulative_moving_average", &Trainer::cumulative_moving_average,
-           arg("update_freq") = 1U, "Their mean instead.")
+           arg("update_freq") = 1U, texts::Trainer_cumulative_moving_average)
       .def("swap_params_to_moving_average", &Trainer::swap_params_to_moving_average,
            arg("save_weights") = true, arg("bias_correction") = false,
-           "Puts the averages in the place of the parameters, which are kept for "
-           "swap_params_to_weights() if `save_weights`.")
+           texts::Trainer_swap_params_to_moving_average)
       .def("swap_params_to_weights", &Trainer::swap_params_to_weights,
-           "Puts the parameters back; update() begins with it.");
+           texts::Trainer_swap_params_to_weights);
 }
 
 void bind_updates(nb::class_<Trainer>& trainer) {
   using nb::arg;
-  trainer
-      .def(
-          "update", [](Trainer& t) { update(t); },
-          "Changes the parameters by their gradients, and empties these.")
+  trainer.def(
+             "update", [](Trainer& t) { update(t); }, texts::Trainer_update)
       .def(
           "update_subset",
           [](Trainer& t, nb::handle updated_params, nb::handle updated_lookups) {
@@ -213,20 +205,18 @@ void bind_updates(nb::class_<Trainer>& trainer) {
           arg("updated_params"), arg("updated_lookups"),
           nb::sig("def update_subset(self, updated_params: collections.abc.Sequence[int], "
                   "updated_lookups: collections.abc.Sequence[int]) -> None"),
-          "Changes these parameters and tables alone, by their places in `parameters_list()` and "
-          "`lookup_parameters_list()`. The others are as if frozen; their gradients stay for an "
-          "update of their own.");
+          texts::Trainer_update_3);
 }
 
 void bind_trainer_base(nb::module_& m) {
   using nb::arg;
-  nb::class_<Trainer> trainer(m, "Trainer", "Base of the trainers. It keeps its collection alive.");
+  nb::class_<Trainer> trainer(m, "Trainer", texts::Trainer);
   bind_additions(trainer);
   bind_updates(trainer);
   trainer
       .def(
           "update_epoch", [](Trainer& t, float r) { t.update_epoch(r); }, arg("r") = 1.0F,
-          "Ends an epoch, as before 2.0.")
+          texts::Trainer_update_epoch)
       .def(
           "restart",
           [](Trainer& t, std::optional<float> rate) {
@@ -236,8 +226,8 @@ void bind_trainer_base(nb::module_& m) {
               t.restart();
             }
           },
-          arg("learning_rate") = nb::none(), "Forgets momentum and its like.")
-      .def("status", &Trainer::status, "Rate, clips and updates on the standard error stream.")
+          arg("learning_rate") = nb::none(), texts::Trainer_restart)
+      .def("status", &Trainer::status, texts::Trainer_status)
       .def(
           "set_sparse_updates", [](Trainer& t, bool su) { t.sparse_updates_enabled = su; },
           arg("su"), "Whether rows of tables without a gradient stay as they are (the default).")
@@ -245,16 +235,16 @@ void bind_trainer_base(nb::module_& m) {
                    nb::for_setter(
                        nb::sig("def lookup_updates(self, value: typing.Literal['sparse', 'dense', "
                                "'exact'], /) -> None")),
-                   "The treatment of table rows without a gradient in an update. 'sparse' (the "
-                   "default): none. 'dense': the same as of every parameter. 'exact': the numbers "
-                   "of 'dense' at about the cost of 'sparse'.")
-      .def("set_clip_threshold", &set_clip_threshold, arg("thr"),
-           "Largest norm of all gradients; 0 or less: no limit.")
-      .def("get_clip_threshold", [](const Trainer& t) { return t.clip_threshold; })
+                   texts::Trainer_set_lookup_updates)
+      .def("set_clip_threshold", &set_clip_threshold, arg("thr"), texts::Trainer_clip_threshold)
+      .def(
+          "get_clip_threshold", [](const Trainer& t) { return t.clip_threshold; },
+          texts::Trainer_clip_threshold)
       .def_prop_rw(
           "learning_rate", [](const Trainer& t) { return t.learning_rate; },
-          &Trainer::set_learning_rate)
-      .def("set_learning_rate", &Trainer::set_learning_rate, arg("value"))
+          &Trainer::set_learning_rate, texts::Trainer_learning_rate)
+      .def("set_learning_rate", &Trainer::set_learning_rate, arg("value"),
+           texts::Trainer_set_learning_rate)
       .def(
           "save",
           [](Trainer& t) {
@@ -262,14 +252,14 @@ void bind_trainer_base(nb::module_& m) {
             t.save(text);
             return text.str();
           },
-          "The trainer's state, its rate and its counts, as text.")
+          texts::Trainer_save)
       .def(
           "populate",
           [](Trainer& t, const std::string& text) {
             std::istringstream is(text);
             t.populate(is);
           },
-          arg("text"), "Restores a state from save(); all or nothing.");
+          arg("text"), texts::Trainer_populate);
 }
 
 template <std::size_t>
@@ -278,7 +268,7 @@ using Float = float;
 /// One trainer, as its kAbout says.
 template <class T, std::size_t... kI>
 void bind(nb::module_& m, std::index_sequence<kI...> /*arguments*/) {
-  nb::class_<T, Trainer>(m, T::kAbout.name, T::kAbout.summary)
+  nb::class_<T, Trainer>(m, T::kAbout.name, text_of(T::kAbout.name))
       .def(
           "__init__",
           [](T* self, ParameterCollection& model, Float<kI>... arguments) {

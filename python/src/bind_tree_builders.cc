@@ -17,6 +17,7 @@
 #include "graph.h"
 #include "made.h"
 #include "quick.h"
+#include "text_of.h"
 #include "texts.h"
 #include "where.h"
 
@@ -64,38 +65,33 @@ nb::list transduce(PyTreeBuilder* b, const ExprListArg& xs, const TreeNodesArg& 
 }
 
 void bind_tree_state(nb::module_& m) {
-  nb::class_<TreeState> c(m, "TreeState", nb::pooled(256), "A node of a tree.");
+  nb::class_<TreeState> c(m, "TreeState", nb::pooled(256), texts::TreeState);
   object_type<TreeState> = reinterpret_cast<PyTypeObject*>(c.ptr());
-  c.def_prop_ro("h", &vector_of, "Its vector.")
+  c.def_prop_ro("h", &vector_of, texts::TreeState_h)
       .def_prop_ro(
           "c",
           [](const TreeState& s) -> nb::object {
             return s.c.pg == nullptr ? nb::none() : make_expression(s.c);
           },
-          nb::sig("def c(self) -> Expression | None"), "Its cell; None without.");
+          nb::sig("def c(self) -> Expression | None"), texts::TreeState_c);
   add_quick_way<&vector_of>(c, "h");
 }
 
 void bind_tree_base(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyTreeBuilder> c(m, "_BinaryTreeBuilder", "Base of the builders for binary trees.");
+  nb::class_<PyTreeBuilder> c(m, "_BinaryTreeBuilder", texts::BinaryTreeBuilder);
   object_type<PyTreeBuilder> = reinterpret_cast<PyTypeObject*>(c.ptr());
   c.def(
        "new_graph",
        [](PyTreeBuilder& b, const nb::object& /*cg*/, bool update) { b.new_graph(update); },
-       arg("cg") = nb::none(), arg("update") = true,
-       "Adds the parameters to this thread's graph; without `update` they get no gradient. "
-       "Without this call, the first node in a graph does it.")
-      .def("add_input", &add_word, arg("x"), "A word with vector x.")
-      .def("add_input", &add_above, arg("left"), arg("right"), "A node over two others.")
+       arg("cg") = nb::none(), arg("update") = true, texts::BinaryTreeBuilder_new_graph)
+      .def("add_input", &add_word, arg("x"), texts::BinaryTreeBuilder_add_input)
+      .def("add_input", &add_above, arg("left"), arg("right"), texts::BinaryTreeBuilder_add_input_2)
       .def("transduce", &transduce, arg("xs"), arg("left"), arg("right"),
            nb::sig("def transduce(self, xs: collections.abc.Iterable[Expression], left: "
                    "collections.abc.Sequence[int], right: collections.abc.Sequence[int]) -> "
                    "list[Expression]"),
-           "`add_input` for all nodes of a tree, children before their parents: node i is over the "
-           "nodes left[i] and right[i], or, if both are -1, over the next word of xs. Returns the "
-           "vectors of the nodes. ValueError if the lists do not fit together, IndexError for a "
-           "child that does not come before its parent.")
+           texts::BinaryTreeBuilder_transduce)
       .def(
           "get_parameters",
           [](const PyTreeBuilder& b) {
@@ -106,8 +102,10 @@ void bind_tree_base(nb::module_& m) {
             return list;
           },
           nb::sig("def get_parameters(self) -> list[Parameters]"))
-      .def("param_collection",
-           [](PyTreeBuilder& b) { return b.builder->get_parameter_collection(); });
+      .def(
+          "param_collection",
+          [](PyTreeBuilder& b) { return b.builder->get_parameter_collection(); },
+          texts::BinaryTreeBuilder_get_parameter_collection);
   add_quick_way<&add_word>(c, "add_input");
   add_quick_way<&add_above>(c, "add_input");
   add_quick_way<&transduce>(c, "transduce");
@@ -148,36 +146,30 @@ void bind_nodes_states(nb::class_<PyTreeNodesBuilder>& c) {
   using nb::arg;
   c.def(
        "back", [](const PyTreeNodesBuilder& b) { return PyExpression(b.live().back()); },
-       "The output of the node added last.")
+       texts::TreeNodesBuilder_back)
       .def(
           "get_h", [](const PyTreeNodesBuilder& b, int i) { return list_of(b.live().get_h(i)); },
           arg("id"), nb::sig("def get_h(self, id: int) -> list[Expression]"),
-          "Hidden states of a node, one per layer; the embedding alone if an LSTM reads the "
-          "children. -1: the initial state.")
+          texts::TreeNodesBuilder_get_h)
       .def(
           "get_s", [](const PyTreeNodesBuilder& b, int i) { return list_of(b.live().get_s(i)); },
           arg("id"), nb::sig("def get_s(self, id: int) -> list[Expression]"),
-          "The whole state of a node: cells, if there are any, then hidden states.")
+          texts::TreeNodesBuilder_get_s)
       .def(
           "final_h", [](const PyTreeNodesBuilder& b) { return list_of(b.live().final_h()); },
-          nb::sig("def final_h(self) -> list[Expression]"), "Hidden states of the node added last.")
+          nb::sig("def final_h(self) -> list[Expression]"), texts::TreeNodesBuilder_final_h)
       .def(
           "final_s", [](const PyTreeNodesBuilder& b) { return list_of(b.live().final_s()); },
-          nb::sig("def final_s(self) -> list[Expression]"),
-          "The whole state of the node added last.");
+          nb::sig("def final_s(self) -> list[Expression]"), texts::TreeNodesBuilder_final_s);
 }
 
 void bind_nodes_base(nb::module_& m) {
   using nb::arg;
-  nb::class_<PyTreeNodesBuilder> c(
-      m, "_TreeNodesBuilder",
-      "Base of the builders for trees whose nodes have any number of children.");
+  nb::class_<PyTreeNodesBuilder> c(m, "_TreeNodesBuilder", texts::TreeNodesBuilder);
   c.def(
        "new_graph",
        [](PyTreeNodesBuilder& b, const nb::object& /*cg*/, bool update) { b.new_graph(update); },
-       arg("cg") = nb::none(), arg("update") = true,
-       "Adds the parameters to this thread's graph; without `update` they get no gradient. "
-       "Without this call, the first `start_new_sequence` in a graph does it.")
+       arg("cg") = nb::none(), arg("update") = true, texts::RNNBuilder_new_graph)
       .def(
           "start_new_sequence",
           [](PyTreeNodesBuilder& b, const std::optional<ExprListArg>& h_0) {
@@ -189,7 +181,7 @@ void bind_nodes_base(nb::module_& m) {
       .def(
           "set_num_elements",
           [](const PyTreeNodesBuilder& b, int num) { b.live().set_num_elements(num); }, arg("num"),
-          "The tree has the nodes 0 to num - 1, which come in any order from now on.")
+          texts::TreeNodesBuilder_set_num_elements)
       .def(
           "add_input",
           [](const PyTreeNodesBuilder& b, int id, const std::vector<int>& children,
@@ -197,9 +189,7 @@ void bind_nodes_base(nb::module_& m) {
             TreeNodesBuilder& live = b.live();
             return PyExpression(live.add_input(id, children, x.node(), here()));
           },
-          arg("id"), arg("children"), arg("x"),
-          "Node `id` with vector x over its children, which were added before: its output. Nodes "
-          "come in the order 0, 1, 2, ...")
+          arg("id"), arg("children"), arg("x"), texts::TreeNodesBuilder_add_input)
       .def(
           "set_dropout",
           [](PyTreeNodesBuilder& b, float f) {
@@ -213,15 +203,15 @@ void bind_nodes_base(nb::module_& m) {
             b.builder->disable_dropout();
             b.unset("dropout");
           },
-          "No dropout any more.")
+          texts::RNNBuilder_disable_dropout)
       .def(
           "num_h0_components",
           [](const PyTreeNodesBuilder& b) { return b.builder->num_h0_components(); },
-          "Number of expressions of an initial state.")
+          texts::RNNBuilder_num_h0_components)
       .def(
           "param_collection",
           [](PyTreeNodesBuilder& b) { return b.builder->get_parameter_collection(); },
-          "The collection of the builder's parameters.");
+          texts::TreeNodesBuilder_get_parameter_collection);
   bind_nodes_states(c);
 }
 
@@ -254,9 +244,9 @@ nb::list parameters_of(const BidirectionalTreeLSTMBuilder& b) {
 }
 
 template <class Builder>
-auto define_nodes_builder(nb::module_& m, const char* name, const char* doc) {
+auto define_nodes_builder(nb::module_& m, const char* name) {
   using Py = PyTreeNodesBuilderOf<Builder>;
-  nb::class_<Py, PyTreeNodesBuilder> c(m, name, doc);
+  nb::class_<Py, PyTreeNodesBuilder> c(m, name, text_of(name));
   c.def(
        "get_parameters", [](const Py& b) { return parameters_of(b.get()); },
        nb::sig("def get_parameters(self) -> list[list[Parameters]]"),
@@ -267,7 +257,7 @@ auto define_nodes_builder(nb::module_& m, const char* name, const char* doc) {
             b.get().copy(other.get());
             b.share(other);
           },
-          nb::arg("other"), "Makes this builder use the parameters of one of the same sizes.");
+          nb::arg("other"), texts::RNNBuilder_copy);
   return c;
 }
 
@@ -279,9 +269,9 @@ std::unique_ptr<TreeNodesBuilder> make_tree(Places... places, unsigned layers, u
 
 /// A builder made from (layers, input_dim, hidden_dim, model).
 template <class Builder>
-auto bind_nodes_builder(nb::module_& m, const char* name, const char* doc) {
+auto bind_nodes_builder(nb::module_& m, const char* name) {
   using nb::arg;
-  auto c = define_nodes_builder<Builder>(m, name, doc);
+  auto c = define_nodes_builder<Builder>(m, name);
   def_init(c, &make_tree<Builder>, arg("layers"), arg("input_dim"), arg("hidden_dim"),
            arg("model"));
   return c;
@@ -296,27 +286,22 @@ void add_rates(Class& c) {
         b.get().set_dropout(d, d_h);
         b.set("dropout", "set_dropouts", d, d_h);
       },
-      nb::arg("d"), nb::arg("d_h"),
-      "Rates of dropout of the layers' inputs, and of the children's hidden states.");
+      nb::arg("d"), nb::arg("d_h"), texts::LayeredTreeBuilder_set_dropout);
 }
 
 void bind_nodes_builders(nb::module_& m) {
   using nb::arg;
   bind_nodes_base(m);
-  auto nary = define_nodes_builder<NaryTreeLSTMBuilder>(m, "NaryTreeLSTMBuilder",
-                                                        texts::NaryTreeLSTMBuilder);
+  auto nary = define_nodes_builder<NaryTreeLSTMBuilder>(m, "NaryTreeLSTMBuilder");
   def_init(nary, &make_tree<NaryTreeLSTMBuilder, unsigned>, arg("N"), arg("layers"),
            arg("input_dim"), arg("hidden_dim"), arg("model"));
   add_rates(nary);
-  auto child_sum = bind_nodes_builder<ChildSumTreeLSTMBuilder>(m, "ChildSumTreeLSTMBuilder",
-                                                               texts::ChildSumTreeLSTMBuilder);
+  auto child_sum = bind_nodes_builder<ChildSumTreeLSTMBuilder>(m, "ChildSumTreeLSTMBuilder");
   add_rates(child_sum);
-  auto gru = bind_nodes_builder<TreeGRUBuilder>(m, "TreeGRUBuilder", texts::TreeGRUBuilder);
+  auto gru = bind_nodes_builder<TreeGRUBuilder>(m, "TreeGRUBuilder");
   add_rates(gru);
-  bind_nodes_builder<UnidirectionalTreeLSTMBuilder>(m, "UnidirectionalTreeLSTMBuilder",
-                                                    texts::UnidirectionalTreeLSTMBuilder);
-  bind_nodes_builder<BidirectionalTreeLSTMBuilder>(m, "BidirectionalTreeLSTMBuilder",
-                                                   texts::BidirectionalTreeLSTMBuilder);
+  bind_nodes_builder<UnidirectionalTreeLSTMBuilder>(m, "UnidirectionalTreeLSTMBuilder");
+  bind_nodes_builder<BidirectionalTreeLSTMBuilder>(m, "BidirectionalTreeLSTMBuilder");
 }
 
 }  // namespace

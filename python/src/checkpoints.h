@@ -12,6 +12,7 @@
 #include "dynet/checkpoint.h"
 
 #include "binding.h"
+#include "texts.h"
 
 namespace dynet::python {
 
@@ -28,8 +29,8 @@ CheckpointPolicy policy_from(const PyPolicy& p);
 /// The known facts of a checkpointer; two of them with texts of their own.
 template <class C>
 void bind_saved_steps(nb::class_<C>& c, const char* metadata, const char* checkpoints) {
-  c.def_prop_ro("steps", &C::steps, "Calls of step(), including calls before resume().")
-      .def_prop_ro("position", &C::position, "The position of the last save() or resume().")
+  c.def_prop_ro("steps", &C::steps, texts::Checkpointer_steps)
+      .def_prop_ro("position", &C::position, texts::Checkpointer_position)
       .def_prop_ro(
           "larger_is_better", [](const C& self) { return self.policy().larger_is_better; },
           "Of scores.")

@@ -18,6 +18,7 @@
 #include "binding.h"
 #include "ended.h"
 #include "quick.h"
+#include "texts.h"
 #include "where.h"
 
 namespace dynet::python {
@@ -209,16 +210,13 @@ void complete_error(nb::handle error, const std::function<std::string()>& name) 
 void bind_errors(nb::module_& m) {
   PyObject* value = PyExc_ValueError;
   PyObject* runtime = PyExc_RuntimeError;
-  error_base = make_class_of(m, "Error", "Base of all exceptions of the library.",
-                             nb::make_tuple(nb::handle(PyExc_Exception)));
+  error_base = make_class_of(m, "Error", texts::Error, nb::make_tuple(nb::handle(PyExc_Exception)));
   refusal = make_class_of(m, "_Refused", "What calls.cc replaces.",
                           nb::make_tuple(nb::handle(PyExc_Exception)));
-  class_of<errors::ShapeError> =
-      make_class(m, "ShapeError", "Arguments whose shapes do not fit the operation.", value);
+  class_of<errors::ShapeError> = make_class(m, "ShapeError", texts::ShapeError, value);
   class_of<errors::IndexError> =
-      make_class(m, "IndexError", "An index or label out of range.", PyExc_IndexError, value);
-  class_of<errors::ValueError> =
-      make_class(m, "ValueError", "Another argument with a value that is not allowed.", value);
+      make_class(m, "IndexError", texts::IndexError, PyExc_IndexError, value);
+  class_of<errors::ValueError> = make_class(m, "ValueError", texts::ValueError, value);
   class_of<TypeError> =
       make_class(m, "TypeError", "A value of the wrong kind, an argument too many or too few.",
                  PyExc_TypeError);
@@ -231,34 +229,23 @@ void bind_errors(nb::module_& m) {
                                    nb::handle(PyExc_OverflowError), nb::handle(PyExc_TypeError)));
   make_class_of(m, "IndexRangeError", "A number that no index can be.",
                 nb::make_tuple(nb::handle(class_of<errors::IndexError>), nb::handle(range)));
-  class_of<errors::SizeError> =
-      make_class(m, "SizeError", "More elements than can be counted, or another number.", value);
-  class_of<errors::StateError> = make_class(
-      m, "StateError", "A call out of order, such as a builder used before a graph.", value);
-  class_of<errors::DomainError> =
-      make_class(m, "DomainError", "A bad parameter of a distribution or schedule.", value);
-  class_of<errors::GraphError> = make_class(
-      m, "GraphError", "Misuse of a graph: two threads in it, nodes of different graphs.", runtime);
+  class_of<errors::SizeError> = make_class(m, "SizeError", texts::SizeError, value);
+  class_of<errors::StateError> = make_class(m, "StateError", texts::StateError, value);
+  class_of<errors::DomainError> = make_class(m, "DomainError", texts::DomainError, value);
+  class_of<errors::GraphError> = make_class(m, "GraphError", texts::GraphError, runtime);
   class_of<errors::StaleExpression> =
-      make_class(m, "StaleExpression", "An expression whose graph was renewed or reverted past it.",
-                 runtime, value);
-  class_of<errors::UsageError> =
-      make_class(m, "UsageError", "Another call that cannot be done.", runtime);
-  class_of<errors::DeviceError> =
-      make_class(m, "DeviceError", "A device that does not exist, fit or work.", runtime);
+      make_class(m, "StaleExpression", texts::StaleExpression, runtime, value);
+  class_of<errors::UsageError> = make_class(m, "UsageError", texts::UsageError, runtime);
+  class_of<errors::DeviceError> = make_class(m, "DeviceError", texts::DeviceError, runtime);
   class_of<errors::NoGpuLibrary> = class_of<cuda_exception> = class_of<errors::DeviceError>;
-  class_of<errors::IoError> =
-      make_class(m, "IoError", "A file that cannot be read, written or understood.", runtime);
-  class_of<errors::NumericError> =
-      make_class(m, "NumericError", "NaN or infinity that stops the training.", runtime);
+  class_of<errors::IoError> = make_class(m, "IoError", texts::IoError, runtime);
+  class_of<errors::NumericError> = make_class(m, "NumericError", texts::NumericError, runtime);
   class_of<errors::WorkerError> = make_class(
       m, "WorkerError",
       "A worker process threw, was killed, left or hangs: `worker`, from 0, its `pid`, and the "
       "`signal` that killed it, or 0.",
       runtime);
-  class_of<errors::RankError> =
-      make_class(m, "RankError",
-                 "Ranks of a distributed training disagree, or one is silent: `rank`.", runtime);
+  class_of<errors::RankError> = make_class(m, "RankError", texts::RankError, runtime);
   class_of<out_of_memory> =
       make_class(m, "OutOfMemory", "Memory is exhausted; the library stays usable.",
                  PyExc_MemoryError, runtime);

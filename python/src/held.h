@@ -12,6 +12,7 @@
 
 #include "graph.h"
 #include "made.h"
+#include "text_of.h"
 
 namespace dynet::python {
 
@@ -37,15 +38,13 @@ struct Held : Made {
 
 /// The functions common to all of them.
 template <class Builder>
-nanobind::class_<Held<Builder>> define_held(nanobind::module_& m, const char* name,
-                                            const char* doc) {
+nanobind::class_<Held<Builder>> define_held(nanobind::module_& m, const char* name) {
   using nanobind::arg;
   using Py = Held<Builder>;
-  return nanobind::class_<Py>(m, name, doc)
+  return nanobind::class_<Py>(m, name, text_of(name))
       .def(
           "new_graph", [](Py& b, bool update) { b.new_graph(update); }, arg("update") = true,
-          "Uses the parameters in this thread's graph; without `update` they get no gradient. "
-          "Without this call the first use in a graph does it.")
+          text_of(name, "new_graph"))
       .def(
           "copy",
           [](Py& b, const Py& other) {
@@ -55,11 +54,10 @@ nanobind::class_<Held<Builder>> define_held(nanobind::module_& m, const char* na
               b.settings = other.settings;
             }
           },
-          arg("other"),
-          "Uses the parameters of `other`, a builder of the same sizes, from the next graph on.")
+          arg("other"), text_of(name, "copy"))
       .def(
           "param_collection", [](Py& b) { return b.builder.get_parameter_collection(); },
-          "The collection of the builder's parameters.");
+          text_of(name, "get_parameter_collection"));
 }
 
 /// From some sizes and the collection.

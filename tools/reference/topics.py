@@ -459,8 +459,17 @@ PYTHON_PARAMETERS = {
     **{f"random_{kind}": {"d": "dim"} for kind in ("normal", "bernoulli", "uniform", "gumbel")},
     **{f"segment_{kind}": {"index": "indices"} for kind in ("sum", "mean", "max", "softmax")},
     "scatter_add": {"index": "indices"},
+    **{f"{name}Trainer": {"b1": "beta_1", "b2": "beta_2"} for name in ("Adam", "Amsgrad", "Lamb")},
+    "LionTrainer": {"b1": "beta_1", "b2": "beta_2"},
+    "ComputationGraph.forward": {"last": "index"},
+    "CRFBuilder.forbid": {"from": "before", "to": "after"},
+    "Parameter.set_value": {"val": "arr"},
+    "LookupParameter.initialize": {"index": "i"},
+    "RNNBuilder.copy": {"params": "other"},
+    "ParameterInitFromVector": {"v": "array"},
+    "ParameterInitSaxe": {"gain": "scale"},
     **{
-        f"{kind}SoftmaxBuilder": {"rep_dim": "input_dim", "rep": "x"}
-        for kind in ("Standard", "ClassFactored", "Hierarchical", "Adaptive", "Sampled")
+        f"{kind}SoftmaxBuilder": {"rep_dim": "input_dim", "rep": "x", "classidx": "c"}
+        for kind in ("", "Standard", "ClassFactored", "Hierarchical", "Adaptive", "Sampled")
     },
 }

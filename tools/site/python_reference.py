@@ -47,7 +47,7 @@ Node = ast.FunctionDef
 def plain(text: str) -> str:
     """Documentation as Markdown: code stays, other special characters lose their meaning."""
     lines = []
-    for line in inspect.cleandoc(text).splitlines():
+    for line in text.splitlines():
         if line.startswith("    "):
             lines.append(line)  # a formula
         else:

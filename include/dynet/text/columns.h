@@ -19,19 +19,28 @@
 
 namespace dynet::text {
 
-/// Invariant of read sentences: all columns are equally long, and not empty.
+/// A sentence with a word per line and its labels beside it. All columns are equally long, and not
+/// empty.
 struct ColumnSentence {
-  bool starts_document = false;                   ///< it stands first after -DOCSTART-
-  std::vector<std::vector<std::string>> columns;  ///< the first has the words
+  /// Whether the sentence stands first after -DOCSTART-.
+  bool starts_document = false;
+  /// The columns; the first one has the words.
+  std::vector<std::vector<std::string>> columns;
 
+  /// The first column.
   [[nodiscard]] const std::vector<std::string>& words() const { return columns.at(0); }
   [[nodiscard]] std::size_t size() const { return columns.empty() ? 0 : columns[0].size(); }
 };
 [[nodiscard]] bool operator==(const ColumnSentence& a, const ColumnSentence& b);
 
-/// Reads a sentence at a time. TextError for a line with another number of columns, and for
-/// -DOCSTART- inside a sentence. After an error reading goes on with the next line. Not
-/// thread-safe.
+/// Sentences in columns, as in CoNLL-2003, with a word per line and its labels beside it. TextError
+/// for a line with another number of columns, and for -DOCSTART- inside a sentence. After an error
+/// reading goes on with the next line.
+///
+/// C++: Not thread-safe.
+///
+/// Python: An iterator over the sentences. With 0 there are as many `columns` as the first line
+/// has.
 class ColumnReader : public Stream<ColumnReader, ColumnSentence> {
  public:
   /// `columns`: their number; 0: the number in the first line.

@@ -25,29 +25,43 @@ struct ConlluToken {
   static constexpr int kNoHead = -1;
 
   Kind kind = Kind::kWord;
-  int id = 1;    ///< the word's number; first word of a range; word before an empty node (0: none)
-  int last = 1;  ///< last word of a range; which empty node after that word, from 1; else `id`
+  /// The word's number; the first word of a range; the word before an empty node (0: none).
+  int id = 1;
+  /// The last word of a range; which empty node after that word, from 1; else `id`.
+  int last = 1;
   std::string form = "_";
   std::string lemma = "_";
   std::string upos = "_";
   std::string xpos = "_";
   std::string feats = "_";
-  int head = kNoHead;  ///< number of a word, 0 for the root; kNoHead for `_`
+  /// The number of a word, 0 for the root.
+  ///
+  /// C++: kNoHead for `_`.
+  ///
+  /// Python: None for `_`.
+  int head = kNoHead;
   std::string deprel = "_";
   std::string deps = "_";
   std::string misc = "_";
 };
 [[nodiscard]] bool operator==(const ConlluToken& a, const ConlluToken& b);
 
-/// Invariants of sentences that were read: words are numbered 1, 2, ... in order; a range stands
-/// before its first word, does not overlap another and ends with a word that exists; empty nodes
-/// stand after their word, numbered from 1; heads exist.
+/// A sentence in CoNLL-U. Words are numbered 1, 2, ... in order; a range stands before its first
+/// word, does not overlap another and ends with a word that exists; empty nodes stand after their
+/// word, numbered from 1; heads exist.
+///
+/// C++: Invariants of sentences that were read.
+///
+/// Python: `str` is its text.
 struct ConlluSentence {
-  std::vector<std::string> comments;  ///< lines before the first token, with their '#'
-  std::vector<ConlluToken> tokens;    ///< all lines in order
+  /// The lines before the first token, with their '#'.
+  std::vector<std::string> comments;
+  /// All lines, in order.
+  std::vector<ConlluToken> tokens;
 
-  /// The tokens that are words, as a tagger or a parser sees them. They live as long as the
-  /// sentence.
+  /// The tokens that are words, as a tagger or a parser sees them.
+  ///
+  /// C++: They live as long as the sentence.
   [[nodiscard]] std::vector<const ConlluToken*> words() const;
   /// The text after `# name =` in a comment, such as "text" or "sent_id"; empty if absent.
   [[nodiscard]] std::string_view comment(std::string_view name) const;
@@ -58,9 +72,13 @@ struct ConlluSentence {
 /// absent.
 [[nodiscard]] std::string_view feature(std::string_view list, std::string_view name);
 
-/// Reads a sentence at a time. TextError for a broken invariant, lines without ten columns, empty
-/// columns, and comments that no sentence follows. After an error reading goes on with the next
-/// sentence. Not thread-safe.
+/// The sentences of a treebank in CoNLL-U. TextError for a broken invariant, lines without ten
+/// columns, empty columns, and comments that no sentence follows. After an error reading goes on
+/// with the next sentence.
+///
+/// C++: Not thread-safe.
+///
+/// Python: An iterator over the sentences.
 class ConlluReader : public Stream<ConlluReader, ConlluSentence> {
  public:
   explicit ConlluReader(Lines lines) : lines_(std::move(lines)) {}

@@ -16,8 +16,10 @@
 namespace dynet::text {
 
 /// A tree as a list in which children stand before their parent, so that a network computes it from
-/// front to back; the root is last. A word is a node of its own: `(NN dog)` is the word "dog" and
-/// a node "NN" above it.
+/// front to back; the root is last. A word is a node of its own: `(NN dog)` is the word "dog" and a
+/// node "NN" above it.
+///
+/// Python: `str` is its text.
 struct Tree {
   struct Node {
     std::string label;         ///< of a word: the word
@@ -45,11 +47,14 @@ struct Tree {
 /// Places in files are not compared.
 [[nodiscard]] bool operator==(const Tree& a, const Tree& b);
 
-/// Reads a tree at a time; its depth is limited by memory alone. Outer brackets without a label,
-/// `( (S ...) )`, are left out if there is one tree in them; with several, they stay, and the
-/// root's label is empty. TextError for text outside of brackets, brackets without a label or
-/// without children, and trees that do not end. After an error reading goes on with the next line.
-/// Not thread-safe.
+/// Bracketed trees. Outer brackets without a label, `( (S ...) )`, are left out if there is one
+/// tree in them; with several, they stay, and the root's label is empty. TextError for text outside
+/// of brackets, brackets without a label or without children, and trees that do not end. After an
+/// error reading goes on with the next line.
+///
+/// C++: Its depth is limited by memory alone. Not thread-safe.
+///
+/// Python: An iterator over the trees. With `one_per_line`, a lost bracket is found in its line.
 class TreeReader : public Stream<TreeReader, Tree> {
  public:
   /// kOnePerLine: a tree ends in the line in which it begins, so that a lost bracket is found
@@ -65,7 +70,7 @@ class TreeReader : public Stream<TreeReader, Tree> {
  private:
   /// A bracket that is not closed yet.
   struct Open {
-    std::string label;
+    std::string label;  ///< of a word: the word
     std::size_t first;  ///< of its children in pending_
     std::size_t line;
     std::size_t column;

@@ -29,7 +29,9 @@ using Words = std::vector<std::string>;
 /// UTF-8.
 [[nodiscard]] Words letters(std::string_view word);
 
-/// A sentence per line. Blank lines are passed over.
+/// Plain text: the words of each line. Blank lines are passed over. TextError for damage.
+///
+/// Python: An iterator over lists of words; `line` is the number of the line that was read last.
 class PlainReader : public Stream<PlainReader, Words> {
  public:
   explicit PlainReader(Lines lines) : lines_(std::move(lines)) {}
@@ -49,8 +51,11 @@ struct TaggedSentence {
 };
 [[nodiscard]] bool operator==(const TaggedSentence& a, const TaggedSentence& b);
 
-/// `word|TAG`, a sentence per line. Blank lines are passed over. A word without a tag, and a tag
-/// without a word, are errors.
+/// Lines of `word|TAG`, a sentence per line. Blank lines are passed over. A word without a tag, and
+/// a tag without a word, are errors.
+///
+/// Python: An iterator over pairs of a list of words and a list of tags; `line` is the number of
+/// the line that was read last.
 class TaggedReader : public Stream<TaggedReader, TaggedSentence> {
  public:
   explicit TaggedReader(Lines lines) : lines_(std::move(lines)) {}
@@ -74,6 +79,9 @@ struct SentencePair {
 /// empty sentence, and a file that ends before the other is an error. In one file, `|||` stands
 /// between the two; a line without it or with two of them is an error, and blank lines are passed
 /// over.
+///
+/// Python: An iterator over pairs of two lists of words; `line` is the number of the line that was
+/// read last.
 class ParallelReader : public Stream<ParallelReader, SentencePair> {
  public:
   explicit ParallelReader(Lines both) : first_(std::move(both)) {}

@@ -21,12 +21,11 @@ struct Adadelta {
 };
 }  // namespace trainers::updates
 
-/// Adadelta: a = rho a + (1-rho) g^2, d = g * sqrt(b + eps) / sqrt(a + eps), w -= d,
+/// Adadelta (Zeiler, 2012): a = rho a + (1-rho) g^2, d = g * sqrt(b + eps) / sqrt(a + eps), w -= d,
 /// b = rho b + (1-rho) d^2. `rho` is 0 or more and less than 1, `eps` is 0 or more. The learning
 /// rate is 1 and not used.
 struct AdadeltaTrainer : trainers::RuleTrainer<trainers::updates::Adadelta> {
-  static constexpr trainers::About<2> kAbout{
-      "AdadeltaTrainer", "Adadelta (Zeiler, 2012).", {{"eps", 1e-6F}, {"rho", 0.95F}}};
+  static constexpr trainers::About<2> kAbout{"AdadeltaTrainer", {{"eps", 1e-6F}, {"rho", 0.95F}}};
 
   explicit AdadeltaTrainer(ParameterCollection& collection, real eps = 1e-6F, real decay = 0.95F)
       : RuleTrainer(collection, 1.0F), epsilon(eps), rho(decay) {}

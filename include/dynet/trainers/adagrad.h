@@ -20,10 +20,10 @@ struct Adagrad {
 };
 }  // namespace trainers::updates
 
-/// AdaGrad: h = h + g^2, w -= learning_rate * g / sqrt(h + eps), with `eps` of 0 or more.
+/// AdaGrad (Duchi, Hazan and Singer, 2011): h = h + g^2, w -= learning_rate * g / sqrt(h + eps),
+/// with `eps` of 0 or more.
 struct AdagradTrainer : trainers::RuleTrainer<trainers::updates::Adagrad> {
   static constexpr trainers::About<2> kAbout{"AdagradTrainer",
-                                             "AdaGrad (Duchi, Hazan and Singer, 2011).",
                                              {{"learning_rate", 0.1F}, {"eps", 1e-20F}}};
 
   explicit AdagradTrainer(ParameterCollection& collection, real rate = 0.1F, real eps = 1e-20F)

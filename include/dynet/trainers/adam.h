@@ -105,15 +105,13 @@ struct AdamFamily : RuleTrainer<R, C> {
 };
 }  // namespace trainers
 
-/// Adam: m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2,
-/// w -= learning_rate * sqrt(1-b2^t)/(1-b1^t) * m / (sqrt(v) + eps), with t the number of updates
-/// of the trainer; `eps` is added to the uncorrected root. `b1` and `b2` are 0 or more and less
-/// than 1, `eps` is 0 or more; so for all of this file.
+/// Adam (Kingma and Ba, 2015): m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, w -= learning_rate *
+/// sqrt(1-b2^t)/(1-b1^t) * m / (sqrt(v) + eps), with t the number of updates of the trainer; `eps`
+/// is added to the uncorrected root. `b1` and `b2` are 0 or more and less than 1, `eps` is 0 or
+/// more.
 struct AdamTrainer : trainers::AdamFamily<trainers::updates::Adam, trainers::updates::AdamCatchUp> {
   static constexpr trainers::About<4> kAbout{
-      "AdamTrainer",
-      "Adam (Kingma and Ba, 2015).",
-      {{"alpha", 0.001F}, {"beta_1", 0.9F}, {"beta_2", 0.999F}, {"eps", 1e-8F}}};
+      "AdamTrainer", {{"alpha", 0.001F}, {"beta_1", 0.9F}, {"beta_2", 0.999F}, {"eps", 1e-8F}}};
 
   explicit AdamTrainer(ParameterCollection& collection, float rate = 0.001F, float b1 = 0.9F,
                        float b2 = 0.999F, float eps = 1e-8F)
@@ -136,13 +134,12 @@ struct AdamTrainer : trainers::AdamFamily<trainers::updates::Adam, trainers::upd
   }
 };
 
-/// AMSGrad: Adam over the root of the largest v so far.
+/// AMSGrad (Reddi, Kale and Kumar, 2018): Adam over the root of the largest v so far. Numbers have
+/// the ranges of AdamTrainer.
 struct AmsgradTrainer
     : trainers::AdamFamily<trainers::updates::Amsgrad, trainers::updates::AmsgradCatchUp> {
   static constexpr trainers::About<4> kAbout{
-      "AmsgradTrainer",
-      "AMSGrad (Reddi, Kale and Kumar, 2018).",
-      {{"alpha", 0.001F}, {"beta_1", 0.9F}, {"beta_2", 0.999F}, {"eps", 1e-8F}}};
+      "AmsgradTrainer", {{"alpha", 0.001F}, {"beta_1", 0.9F}, {"beta_2", 0.999F}, {"eps", 1e-8F}}};
 
   explicit AmsgradTrainer(ParameterCollection& collection, float rate = 0.001F, float b1 = 0.9F,
                           float b2 = 0.999F, float eps = 1e-8F)

@@ -6,12 +6,11 @@
 
 namespace dynet {
 
-/// AdamW: w is multiplied by 1 - learning_rate * weight_decay, and then Adam's step is taken; the
-/// decay is in no moment. `eps` is added to the uncorrected root, as in AdamTrainer. The decay of
-/// tables: Trainer::shrink.
+/// AdamW (Loshchilov and Hutter, 2019): w is multiplied by 1 - learning_rate * weight_decay, and
+/// then Adam's step is taken; the decay is in no moment. `eps` is added to the uncorrected root, as
+/// in AdamTrainer. A table is decayed as a whole, whatever rows have a gradient.
 struct AdamWTrainer : AdamTrainer {
   static constexpr trainers::About<5> kAbout{"AdamWTrainer",
-                                             "AdamW (Loshchilov and Hutter, 2019).",
                                              {{"alpha", 0.001F},
                                               {"beta_1", 0.9F},
                                               {"beta_2", 0.999F},

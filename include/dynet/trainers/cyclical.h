@@ -6,13 +6,13 @@
 
 namespace dynet {
 
-/// w -= learning_rate * g, where the rate goes up from min to max in `step_size` updates and down
-/// again in as many; the rise above min is multiplied by `gamma` per update. As in 2.1 the second
-/// update, too, has the lowest rate: after t > 0 updates the rate is as in CyclicalSchedule after t
+/// w -= learning_rate * g, with a cyclical rate (Smith, 2015): it goes up from min to max in
+/// `step_size` updates and down again in as many; the rise above min is multiplied by `gamma` per
+/// update. As in 2.1 the second update, too, has the lowest rate: after t > 0 updates the rate is
+/// as in CyclicalSchedule after t
 /// - 1. `step_size` is above 0.
 struct CyclicalSGDTrainer : SimpleSGDTrainer {
   static constexpr trainers::About<4> kAbout{"CyclicalSGDTrainer",
-                                             "Gradient descent with a cyclical rate (Smith, 2015).",
                                              {{"learning_rate_min", 0.01F},
                                               {"learning_rate_max", 0.1F},
                                               {"step_size", 2000.0F},

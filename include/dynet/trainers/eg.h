@@ -21,20 +21,19 @@ struct ExponentiatedGradient {
 };
 }  // namespace trainers::updates
 
-/// Exponentiated gradient: v = mom * v - learning_rate * g, w = exp(log(w) + v) divided by its sum
-/// over each parameter, and over each row of a table. So parameters are distributions: positive
-/// numbers that sum up to 1. One that is 0 stays 0. ValueError from update(), save() and populate()
-/// if a parameter that is new to the trainer has a negative number, NaN, or nothing above 0
-/// (initializers draw negative numbers; frozen parameters may). `mom` is from 0 to 1.
+/// Exponentiated gradient (Kivinen and Warmuth, 1997): v = mom * v - learning_rate * g, w =
+/// exp(log(w) + v) divided by its sum over each parameter, and over each row of a table. So
+/// parameters are distributions: positive numbers that sum up to 1. One that is 0 stays 0.
+/// ValueError from update(), save() and populate() if a parameter that is new to the trainer has a
+/// negative number, NaN, or nothing above 0 (initializers draw negative numbers; frozen parameters
+/// may). `mom` is from 0 to 1.
 ///
 /// Weight decay multiplies the normalised values, so the sum after an update is 1 - lambda. Exact
 /// updates of tables are refused with a UsageError: an update normalises rows without a gradient
 /// too, and sums of steps do not say that.
 struct EGTrainer : trainers::RuleTrainer<trainers::updates::ExponentiatedGradient> {
   static constexpr trainers::About<3> kAbout{
-      "EGTrainer",
-      "Exponentiated gradient (Kivinen and Warmuth, 1997) of distributions.",
-      {{"learning_rate", 0.1F}, {"mom", 0.9F}, {"ne", 0.0F}}};
+      "EGTrainer", {{"learning_rate", 0.1F}, {"mom", 0.9F}, {"ne", 0.0F}}};
 
   /// `ne` is ignored, as in 2.1.
   explicit EGTrainer(ParameterCollection& collection, real rate = 0.1F, real mom = 0.9F,

@@ -31,17 +31,16 @@ struct Lamb {
 };
 }  // namespace trainers::updates
 
-/// LAMB: u = m' / (sqrt(v') + eps) + weight_decay * w, with the corrected moments m' =
-/// m / (1-b1^t) and v' = v / (1-b2^t) of Adam, and w -= learning_rate * |w| / |u| * u. The norms
-/// |w| and |u| are taken of each parameter, and of each row of a table; if one of them is 0, the
-/// ratio counts as 1. `b1` and `b2` are 0 or more and less than 1, `eps` and `weight_decay` are 0
-/// or more.
+/// LAMB (You et al., 2020): u = m' / (sqrt(v') + eps) + weight_decay * w, with the corrected
+/// moments m' = m / (1-b1^t) and v' = v / (1-b2^t) of Adam, and w -= learning_rate * |w| / |u| * u.
+/// The norms |w| and |u| are taken of each parameter, and of each row of a table; if one of them is
+/// 0, the ratio counts as 1. `b1` and `b2` are 0 or more and less than 1, `eps` and `weight_decay`
+/// are 0 or more.
 ///
 /// Exact updates of tables are refused with a UsageError: the motion of a row without a gradient
 /// depends on its norm after each step before, so that no sum over the steps gives it.
 struct LambTrainer : trainers::RuleTrainer<trainers::updates::Lamb> {
   static constexpr trainers::About<5> kAbout{"LambTrainer",
-                                             "LAMB (You et al., 2020).",
                                              {{"learning_rate", 0.001F},
                                               {"beta_1", 0.9F},
                                               {"beta_2", 0.999F},

@@ -29,15 +29,15 @@ struct LionCatchUp {
 };
 }  // namespace trainers::updates
 
-/// Lion: c = b1 m + (1-b1) g, w = (1 - learning_rate * weight_decay) w - learning_rate * sign(c), m
-/// = b2 m + (1-b2) g; sign(0) is 0. Every element moves by the rate, so rates are three to ten
-/// times smaller than in Adam, and decays three to ten times larger. For the decay of tables see
-/// Trainer::shrink. `b1` is 0 or more and less than 1; `b2` may be 1 as well.
+/// Lion (Chen et al., 2023): c = b1 m + (1-b1) g, w = (1 - learning_rate * weight_decay) w -
+/// learning_rate * sign(c), m = b2 m + (1-b2) g; sign(0) is 0. Every element moves by the rate, so
+/// rates are three to ten times smaller than in Adam, and decays three to ten times larger. A table
+/// is decayed as a whole, whatever rows have a gradient. `b1` is 0 or more and less than 1; `b2`
+/// may be 1 as well.
 struct LionTrainer
     : trainers::RuleTrainer<trainers::updates::Lion, trainers::updates::LionCatchUp> {
   static constexpr trainers::About<4> kAbout{
       "LionTrainer",
-      "Lion (Chen et al., 2023).",
       {{"learning_rate", 0.0001F}, {"beta_1", 0.9F}, {"beta_2", 0.99F}, {"weight_decay", 0.0F}}};
 
   explicit LionTrainer(ParameterCollection& collection, real rate = 0.0001F, real b1 = 0.9F,

@@ -26,11 +26,10 @@ struct MomentumCatchUp {
 };
 }  // namespace trainers::updates
 
-/// v = mom * v - learning_rate * g, w += v, with `mom` from 0 to 1.
+/// Gradient descent with momentum: v = mom * v - learning_rate * g, w += v, with `mom` from 0 to 1.
 struct MomentumSGDTrainer
     : trainers::RuleTrainer<trainers::updates::Momentum, trainers::updates::MomentumCatchUp> {
   static constexpr trainers::About<2> kAbout{"MomentumSGDTrainer",
-                                             "v = mom * v - learning_rate * g, w += v.",
                                              {{"learning_rate", 0.01F}, {"mom", 0.9F}}};
 
   explicit MomentumSGDTrainer(ParameterCollection& collection, real rate = 0.01F, real mom = 0.9F)

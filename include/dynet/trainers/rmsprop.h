@@ -20,13 +20,13 @@ struct RmsProp {
 };
 }  // namespace trainers::updates
 
-/// RMSProp: h = rho h + (1-rho) g^2, w -= learning_rate * g / sqrt(h + eps), with `rho` from 0
-/// to 1 and `eps` of 0 or more. Python has the defaults of kAbout.
+/// RMSProp (Tieleman and Hinton, 2012): h = rho h + (1-rho) g^2, w -= learning_rate * g / sqrt(h +
+/// eps), with `rho` from 0 to 1 and `eps` of 0 or more.
+///
+/// C++: kAbout has the defaults of Python, which are others.
 struct RMSPropTrainer : trainers::RuleTrainer<trainers::updates::RmsProp> {
   static constexpr trainers::About<3> kAbout{
-      "RMSPropTrainer",
-      "RMSProp (Tieleman and Hinton, 2012).",
-      {{"learning_rate", 0.001F}, {"eps", 1e-8F}, {"rho", 0.9F}}};
+      "RMSPropTrainer", {{"learning_rate", 0.001F}, {"eps", 1e-8F}, {"rho", 0.9F}}};
 
   explicit RMSPropTrainer(ParameterCollection& collection, real rate = 0.1F, real eps = 1e-20F,
                           real decay = 0.95F)

@@ -58,7 +58,6 @@ struct About {
     float value = 0.0F;  ///< the default
   };
   const char* name = nullptr;
-  const char* summary = nullptr;
   Argument arguments[kArguments] = {};
 };
 

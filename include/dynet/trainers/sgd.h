@@ -19,8 +19,7 @@ struct Sgd {
 
 /// w -= learning_rate * g.
 struct SimpleSGDTrainer : trainers::RuleTrainer<trainers::updates::Sgd> {
-  static constexpr trainers::About<1> kAbout{
-      "SimpleSGDTrainer", "w -= learning_rate * g.", {{"learning_rate", 0.1F}}};
+  static constexpr trainers::About<1> kAbout{"SimpleSGDTrainer", {{"learning_rate", 0.1F}}};
 
   explicit SimpleSGDTrainer(ParameterCollection& collection, real rate = 0.1F)
       : RuleTrainer(collection, rate) {}

@@ -119,21 +119,24 @@ std::ostream& operator<<(std::ostream& os, const LookupUpdates& o);
 /// UsageError for another word.
 std::istream& operator>>(std::istream& is, LookupUpdates& o);
 
-/// Base of all trainers. One `update()`:
+/// Base of all trainers. A trainer keeps the collection alive and may be made before its
+/// parameters. One `update()`:
+///
 ///   1. makes room for the state of parameters that are new,
 ///   2. limits each number of the gradient to clip_value, and then multiplies the gradient by
 ///      clip_threshold / n if its norm n is above the threshold; with or without clipping, a
 ///      gradient that is not finite is refused,
-///   3. applies the rule to every parameter with `updated`, whether or not it got a gradient, then
-///      to every lookup table: to the rows with a gradient, or to all as `lookup_updates()` says or
-///      if the table was used as a whole,
+///   3. applies the rule to every parameter that is not frozen, whether or not it got a gradient,
+///      then to every lookup table: to the rows with a gradient, or to all as `lookup_updates` says
+///      or if the table was used as a whole,
 ///   4. moving averages, 5. counts, 6. weight decay: updated values are multiplied by 1 - lambda
 ///      (tables by a factor that stored values are to be multiplied with). All gradients are empty
 ///      then. 7. The schedule, if there is one, sets the rate of the next update.
 ///
-/// A trainer keeps the collection alive and may be made before its parameters. Users may derive:
-/// `update_rule` and the `update_*params` get the index into the collection's lists. Thread rule:
-/// the model belongs to `update()` alone; GraphError when a graph of it runs in another thread.
+/// GraphError if a graph of the model runs in another thread.
+///
+/// C++: Users may derive: `update_rule` and the `update_*params` get the index into the
+/// collection's lists. Thread rule: the model belongs to `update()` alone.
 struct Trainer {
   /// ValueError if the rate is NaN or infinite. A rate below 0 climbs: here, in
   /// set_learning_rate, restart, set_schedule and update() the log sink is told of the first one.
@@ -142,16 +145,17 @@ struct Trainer {
   Trainer(const Trainer&) = default;
   Trainer& operator=(const Trainer&) = default;
 
-  /// NumericError when a gradient is NaN or infinite (or, with clipping, their norm is): then
-  /// nothing but the gradients, which are emptied, is changed. ValueError when the rate is NaN or
-  /// infinite, a number of the rule is out of its range (the rule's header has it), the clip
-  /// threshold is NaN or negative, or clip_value not above 0: then nothing is changed, gradients
-  /// neither. The log sink is told, once, if no gradient has ever come to the collection.
+  /// Changes the parameters by their gradients, and empties these. NumericError if a gradient is
+  /// NaN or infinite (or, with clipping, their norm is): then nothing but the gradients, which are
+  /// emptied, is changed. ValueError if the rate is NaN or infinite, a number of the rule is out of
+  /// its range (the trainer's text has it), the clip threshold is NaN or negative, or the largest
+  /// number not above 0: then nothing is changed, gradients neither. A collection to which no
+  /// gradient has ever come is told of in the log, once.
   virtual void update();
   /// An update with all gradients multiplied by `scale` first (as before 2.0).
   void update(real scale);
-  /// An update of these parameters and tables alone, by their places in the collection's lists.
-  /// The others are as if frozen; their gradients stay for an update of their own. IndexError.
+  /// An update of these parameters and tables alone, by their places in the collection's lists. The
+  /// others are as if frozen; their gradients stay for an update of their own. IndexError.
   void update(const std::vector<unsigned>& updated_params,
               const std::vector<unsigned>& updated_lookup_params);
   /// Ends an epoch: `epoch` grows by `r`, and if `eta_decay` is not 0 the rate becomes
@@ -161,9 +165,14 @@ struct Trainer {
   virtual void restart() = 0;
   /// Assigns the rate, which the program may do itself. ValueError if it is NaN or infinite.
   void set_learning_rate(real rate);
-  /// restart() with another rate; ValueError if it is NaN or infinite.
+  /// Forgets momentum and moments, and sets the rate. ValueError if it is NaN or infinite.
   void restart(real lr);
-  /// For the updates from the next one on. UsageError for kExact if the rule cannot have it.
+  /// The treatment of table rows without a gradient, from the next update on.
+  ///
+  /// C++: UsageError for kExact if the rule cannot have it.
+  ///
+  /// Python: 'sparse' (the default): none. 'dense': the same as of every parameter. 'exact': the
+  /// numbers of 'dense' at about the cost of 'sparse'; UsageError if the rule cannot have it.
   void set_lookup_updates(LookupUpdates how);
   [[nodiscard]] LookupUpdates lookup_updates() const {
     return sparse_updates_enabled ? LookupUpdates::kSparse
@@ -171,14 +180,14 @@ struct Trainer {
   }
 
   /// Sets the rate now and after each update, counted from this call on; a rate that the program
-  /// assigns holds for one update. Replaces the schedule before; null: the rate stays. ValueError
-  /// if the schedule's first rate is NaN or infinite.
+  /// assigns holds for one update. Replaces the schedule before; without a schedule the rate stays.
+  /// ValueError if the schedule's first rate is NaN or infinite.
   void set_schedule(trainers::Schedule::Pointer schedule);
   template <class S, class = std::enable_if_t<std::is_base_of_v<trainers::Schedule, S>>>
   void set_schedule(S schedule) {
     set_schedule(trainers::Schedule::Pointer(std::make_shared<S>(std::move(schedule))));
   }
-  /// The schedule in use, reports included; null: none.
+  /// The schedule in use, reports included, if there is one.
   [[nodiscard]] const trainers::Schedule::Pointer& schedule() const { return schedule_; }
   /// Tells the schedule a metric, such as the loss of a development set, and sets the rate that
   /// follows from it. UsageError if no schedule takes one.
@@ -194,9 +203,10 @@ struct Trainer {
   /// Reads the state back; all or nothing. Settings that the text does not mention, such as the
   /// schedule, stay. UsageError for the state of another trainer (gradient descent of either kind
   /// takes a text without a name) or of a larger model. IoError for damaged text, with line and
-  /// byte if the stream can go back; numbers out of range and a missing last line end are damage,
-  /// too. (Two texts of 2.1 are taken: gradient descent without a name, EGTrainer without a last
-  /// line end.)
+  /// byte; numbers out of range and a missing last line end are damage, too. (Two texts of 2.1 are
+  /// taken: gradient descent without a name, EGTrainer without a last line end.)
+  ///
+  /// C++: A stream that cannot go back has no line and byte.
   virtual void populate(std::istream& is);
   void populate(std::istream& is, real lr);
   /// Clips by value, and returns the factor of the gradients for clipping by norm. NumericError as
@@ -206,19 +216,24 @@ struct Trainer {
   void rescale_and_reset_weight_decay();
 
   [[nodiscard]] MovingAverage moving_average() const { return ma_mode; }
-  /// Averages parameters from the first update on. UsageError after it, or when `update_freq` is 0.
-  /// ValueError unless beta, the share of the old average, is 0 or more and less than 1.
+  /// Averages parameters from the first update on, every `update_freq` of them: average = beta *
+  /// average + (1 - beta) * parameter. UsageError after it, or if `update_freq` is 0. ValueError
+  /// unless beta, the share of the old average, is 0 or more and less than 1.
   void exponential_moving_average(float beta, unsigned update_freq = 1U);
+  /// The mean of the parameters after every `update_freq` updates, from the first on. UsageError
+  /// after it, or if `update_freq` is 0.
   void cumulative_moving_average(unsigned update_freq = 1U);
   /// Puts the averages in the place of the parameters; `save_weights` keeps these for
-  /// swap_params_to_weights. UsageError when there is no average.
+  /// swap_params_to_weights. UsageError if there is no average.
   void swap_params_to_moving_average(bool save_weights = true, bool bias_correction = false);
-  /// Does nothing if the parameters are in place already; update() begins with this call.
+  /// Puts the parameters back. Does nothing if they are in place already; update() begins with this
+  /// call.
   void swap_params_to_weights();
   /// Whether the averages are in the place of the parameters.
   [[nodiscard]] bool has_swapped_averages() const { return ma_params_swapped; }
 
-  /// "[lr=... clips=... updates=...] " on stderr, counted since the last call.
+  /// Writes "[lr=... clips=... updates=...] " on the standard error stream, counted since the last
+  /// call.
   void status() {
     std::cerr << "[lr=" << learning_rate << " clips=" << clips_since_status
               << " updates=" << updates_since_status << "] ";
@@ -227,18 +242,26 @@ struct Trainer {
   }
 
   union {  // one number under two names: `eta` is the name before 2.0
+    /// The rate of the next update.
     real learning_rate;
     real eta;
   };
   bool clipping_enabled = true;
+  /// Largest norm of all gradients; 0: no limit.
   real clip_threshold = 5.0F;
-  /// Largest size of a number of the gradient, with `clipping_enabled` or without; above 0.
+  /// Largest size of a number of the gradient, before the norm is looked at.
+  ///
+  /// C++: With `clipping_enabled` or without; above 0.
+  ///
+  /// Python: 0 or less: no limit (the default).
   real clip_value = std::numeric_limits<real>::infinity();
   real clips = 0.0F;
   real updates = 0.0F;
   real clips_since_status = 0.0F;
   real updates_since_status = 0.0F;
-  /// False: rows without a gradient move too, in the way of set_lookup_updates (kDense by default).
+  /// False: rows of tables without a gradient move too, as `lookup_updates` says.
+  ///
+  /// C++: In the way of set_lookup_updates, kDense by default.
   bool sparse_updates_enabled = true;
   unsigned aux_allocated = 0;         ///< parameters with state
   unsigned aux_allocated_lookup = 0;  ///< tables with state
