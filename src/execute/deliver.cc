@@ -8,7 +8,9 @@
 
 namespace dynet::execute {
 
-/// Nothing may throw once the first storage was changed: all memory is taken before.
+/// All memory of the graph is taken before the first storage is changed. A product may still need
+/// more scratch memory than its thread has had so far; if the system refuses that, some storages
+/// have their gradients and others do not.
 void Backward::deliver() {
   const util::Slice slice("gradients of parameters");
   const kernels::FlushDenormals float_mode;

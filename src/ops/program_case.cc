@@ -1,6 +1,6 @@
-// What a call of a program computes: which values have one example, which steps backward runs, and
-// which steps forward has to run once more for it. It depends on which operands the call has, and
-// on nothing else, so it is found once for each such case.
+// The work of a call: values with one example beside a batch, steps of backward, steps that
+// backward computes again. The work depends on the operands that are present, and on nothing else,
+// so each combination of these (a *case*) is found once.
 
 #include <algorithm>
 #include <cstdint>
@@ -30,7 +30,7 @@ ProgramCase::Key key_of(const ext::Call& call) {
 
 /// Held while a case is added to a program.
 std::mutex& adding() {
-  static std::mutex& mutex = *new std::mutex;  // programs compute until their end
+  static std::mutex& mutex = *new std::mutex;  // graphs may compute while the process ends
   return mutex;
 }
 
@@ -60,7 +60,7 @@ const ProgramCase& Program::case_of(const ext::Call& call, ProgramCase& own) con
     return found->content;
   }
   const std::lock_guard lock(adding());
-  if (const KeptCase* found = find(); found != nullptr) {  // of another thread, since
+  if (const KeptCase* found = find(); found != nullptr) {  // another thread was faster
     return found->content;
   }
   const KeptCase* const first = cases_.load(std::memory_order_relaxed);
@@ -122,8 +122,8 @@ void Program::mark_reached(const ext::Call& call, ProgramCase& to) const {
   }
 }
 
-/// The values that backward reads, and the steps that run once more, since forward did not keep
-/// such results of theirs.
+/// The values that backward reads, and the steps that backward computes again because forward kept
+/// no result.
 void Program::mark_needed(ProgramCase& to) const {
   for (std::size_t s = content_.steps.size(); s-- > 0;) {
     const ProgramStep& step = content_.steps[s];

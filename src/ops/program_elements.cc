@@ -1,5 +1,5 @@
-// Elementwise steps of a program over operands of one block each: one run of the device's loop,
-// without the operands of a call.
+// Elementwise steps of a program. If every operand is one block, a step is one run of the device's
+// loop over the blocks' memory, and no call is made for it.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostStreams = 16;
 
-/// The streams of a run. An operand that does not fit leaves the list of no use.
+/// The streams of a run. After an operand that does not fit, the list cannot run.
 class StreamList {
  public:
   StreamList(const ext::Kernels& kernels, std::int64_t examples)
@@ -60,7 +60,7 @@ bool Program::is_elementwise(const ProgramStep& step) const {
   const ext::RuleInfo* const rule = step.record->rule;
   if (rule == nullptr || rule->has_scalar || step.absent != 0 || !step.saved.empty() ||
       step.record->outputs != 1 || rule->out_parts[0] != 1 ||
-      2 * step.args.size() + 3 > kMostStreams) {
+      2 * step.args.size() + 2 > kMostStreams) {  // the result, its gradient; arguments, theirs
     return false;
   }
   for (std::size_t i = 0; i < step.args.size(); ++i) {

@@ -25,9 +25,9 @@ void Program::keep(ValueId v) {
   }
 }
 
-/// The internal values that backward of a step reads. A factor that products alone read, and no
-/// product gives, can be computed again in the memory of the way back: such factors alone, or all
-/// other values.
+/// The internal values that backward reads. `are_factors`: the values that products alone read and
+/// no product makes, which can be computed again in the memory of the way back; false: all other
+/// values.
 std::vector<ValueId> Program::read_values(bool are_factors) const {
   std::vector<bool> by_products(places_.size());
   std::vector<bool> by_others(places_.size());

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <stdexcept>
 
 #include "dynet/ext/memory.h"
 
@@ -33,10 +34,15 @@ T* ProgramRun::room(std::size_t count) {
   constexpr std::size_t kAlign = alignof(std::max_align_t);
   auto* const first = reinterpret_cast<T*>(next_);
   next_ += (count * sizeof(T) + kAlign - 1) / kAlign * kAlign;
+  if (next_ > end_) [[unlikely]] {
+    throw std::logic_error("the lists of a program's call are longer than take_lists() says");
+  }
   return first;
 }
 
-/// Room for the lists of a call: operands of values, gradients and steps, with their blocks.
+/// Room for the lists of a call: operands of values, gradients and steps, with their blocks. An
+/// upper bound: each value and each gradient has an operand of its own at most, and so has each
+/// operand of the calls of all steps, once in forward or again and once in backward.
 std::byte* ProgramRun::take_lists() {
   const std::size_t steps = program_.content_.steps.size();
   const std::size_t values = program_.places_.size();
@@ -49,10 +55,12 @@ std::byte* ProgramRun::take_lists() {
       (program_.longest_ + 8) * 2 * sizeof(Operand) + 1024;
   if (are_lists_taken) {  // an operation of the program computes another graph
     own_ = std::make_unique<std::byte[]>(bytes);
+    end_ = own_.get() + bytes;
     return own_.get();
   }
   auto* const taken = reinterpret_cast<std::byte*>(lists.get(bytes / sizeof(float) + 1));
   are_lists_taken = true;
+  end_ = taken + bytes;
   return taken;
 }
 

@@ -218,9 +218,9 @@ class GroupMaker::Classes {
 
 /// Fills `order_` so that members with the same shared operands stand together, classes in order of
 /// first appearance, members of a class as they stood, and `places_` with where each class ends.
-/// False, and nothing was filled, where all are of one class, and for computed weights where each
-/// member has one of its own, or there are more than kFewWeights and more than half as many as
-/// there are members: so many calls would cost more than they save.
+/// False, with nothing filled, if all members are of one class. For computed weights also if each
+/// member is a class of its own, or if there are more than kFewWeights classes and more than half
+/// the number of members: so many calls would cost more than they save.
 bool GroupMaker::order_by_class(const graph::Graph& graph, std::span<const NodeId> nodes,
                                 std::uint64_t must, std::uint64_t weights) {
   const std::size_t count = nodes.size();

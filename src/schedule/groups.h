@@ -16,8 +16,8 @@ class GroupMaker {
  public:
   /// Appends a group of `nodes` to the plan: the same key, of which the arguments in the mask
   /// `args` are read. Members with the same weights stand together, otherwise as in `nodes`.
-  /// Returns the new order, for each place the index in `nodes` of who stands there; empty where
-  /// the order is that of `nodes`. Valid until the next call.
+  /// Returns the new order: the index in `nodes` of the member at each position, or nothing if the
+  /// order is unchanged. Valid until the next call.
   std::span<const std::uint32_t> add(const graph::Graph& graph, std::span<const NodeId> nodes,
                                      Part part, std::uint64_t args, Plan& plan);
 

@@ -12,10 +12,9 @@ namespace {
 constexpr std::size_t kMostResults = ext::kMaxOutputs;  // of a cell
 constexpr std::size_t kMostLines = 5;
 
-/// Where a node stands in its program, without what the node reads: nodes of one place have one
-/// name.
+/// The position of a node in the program: nodes from the same position have the same name.
 using Name = std::uint64_t;
-constexpr Name kOutside = 0;  // beside nodes that a cell cannot hold
+constexpr Name kOutside = 0;  // of nodes that a cell cannot hold
 constexpr Name kSeveral = 1;
 
 Name joined(Name a, std::uint64_t b) {
@@ -37,7 +36,7 @@ bool fits_cell(const graph::Node& node) {
   return !has_own && !record.random && !record.has_whole && node.signature->from == nullptr;
 }
 
-/// The recurrences of a program: which of its places lead back to themselves through each other.
+/// The recurrences of a program: positions that lead back to themselves.
 /// (Tarjan, 1972, "Depth-first search and linear graph algorithms", without recursion.)
 class Cycles {
  public:
@@ -146,9 +145,9 @@ class Finder {
            neighbours_.at(names_[i]).before == kSeveral ||
            neighbours_.at(names_[i - 1]).after == kSeveral;
   }
-  /// A node with weights is named by these. A node that reads a node of the same round is named by
-  /// the node before it, any other node by its operation. A round begins behind a node that no cell
-  /// can hold, and with weights that the round has read already.
+  /// The name of a node is its operation and its weights. Without weights it is the operation, and
+  /// the name before it if the node reads a node of its round. A round begins after a node that no
+  /// cell can hold, and at a name with weights that the round has already.
   Name name(std::size_t i) {
     const graph::Node& node = graph_[wanted_[i]];
     if (!fits_cell(node)) {
@@ -182,7 +181,8 @@ class Finder {
     read_.clear();
   }
 
-  /// A cell that holds a recurrence and nodes beside it would compute both step by step.
+  /// Finds the recurrence of each node. A cell that holds a recurrence and nodes beside it would
+  /// compute both step by step.
   void find_cycles() {
     std::unordered_map<Name, std::uint32_t> places;
     std::unordered_map<NodeId, std::uint32_t> place_of;

@@ -33,8 +33,8 @@ std::int64_t saved_elements(const graph::Graph& graph, NodeId n) {
   return elements;
 }
 
-/// What stays when a member has run, until its users have: what is saved is a user's where the
-/// member is computed in two parts.
+/// The numbers that stay after a member has run, until its users have run. If a member is computed
+/// in two parts, its saved numbers belong to the user.
 std::int64_t kept_elements(const graph::Graph& graph, const Group& group, NodeId n) {
   switch (group.part) {
     case Part::kFirst:
@@ -139,9 +139,8 @@ void Shortener::count_steps() {
   }
 }
 
-/// Fills `late_` from its end: what became free last, having no user left before it, goes next, and
-/// among equals the piece of the least depth, so that the long chain to a piece runs before the
-/// short ones.
+/// Fills `late_` from its end. Next goes the piece whose users were placed last; of equals, the
+/// piece of the least depth, so that the long chain to a piece runs before the short ones.
 void Shortener::order_late() {
   late_.resize(pieces_.size());
   ready_.clear();

@@ -148,8 +148,8 @@ class Drawing {
   }
   [[nodiscard]] const Place& place(NodeId n) const { return places_[graph_.owner(n)]; }
 
-  /// Columns from left to right, as many as there is room for; each in the middle of the height of
-  /// those beside it.
+  /// Columns from left to right, up to the width of the picture; each box at the mean height of its
+  /// neighbours.
   void lay_out() {
     std::map<std::size_t, int> used;     // by column: its height
     std::map<std::size_t, int> heights;  // by line of columns

@@ -11,9 +11,9 @@
 namespace dynet::schedule {
 
 /// The arguments of an operation that is a sum of terms: the heads stand first, one for each sum;
-/// then the state, if any, that makes results of the sums; then terms of as many arguments each.
-/// The last one of a term is what the others, its weights, multiply. What is no sum has heads
-/// alone.
+/// then the state, if any, that makes results of the sums; then terms of equal numbers of
+/// arguments. The last argument of a term is the vector, and its other arguments are weights. An
+/// operation that is no sum has heads alone.
 class Terms {
  public:
   explicit Terms(const ext::Record& record)

@@ -40,7 +40,7 @@ class Products {
   /// The weights that a sink was asked for, in the order of their first calls.
   [[nodiscard]] const std::vector<NodeId>& weights() const { return weights_; }
   /// Does the products of a weight, which has some, as one, into `destination`. Returns the squared
-  /// norm of the result if that came with it. Takes nothing from the heap.
+  /// norm of the result if that came with it. Takes scratch memory of the thread alone.
   std::optional<double> add(const ext::Kernels& kernels, NodeId weight,
                             const ext::Operand& destination);
   /// Forgets the products of one weight.

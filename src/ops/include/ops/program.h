@@ -15,8 +15,8 @@
 //
 //   kept       values that backward reads, or else results of products: saved outputs, written by
 //              forward
-//   way back   one saved output, which only backward writes: gradients of products and factors of
-//              products, in which a weight's gradient may be left for the end of the pass
+//   way back   one saved output that backward alone writes: gradients and factors of products, so
+//              that a weight's gradient can wait for the end of the pass
 //   scratch    all else; backward runs the steps of missing values once more
 //
 // Programs of equal content are one program, so that nodes of two cells with the same formula run
@@ -71,8 +71,8 @@ struct StepReads {
   }
   [[nodiscard]] bool reads_result(std::size_t k) const { return ((results >> k) & 1) != 0; }
 };
-/// By the formula of a rule, and by a list of other operations; of all others everything. Formulas
-/// are lists: this is for the time when a program is made.
+/// For a rule its formula decides. Some other operations are listed. All others read everything.
+/// Called only when a program is made, since building a formula takes time.
 [[nodiscard]] StepReads reads_of(const ProgramStep& step);
 
 /// The content of a program.
@@ -86,7 +86,7 @@ struct ProgramContent {
   [[nodiscard]] std::size_t arguments() const { return weights.size(); }
 };
 
-/// What a call of a program computes, by the operands that the call has.
+/// The work of a call, as it follows from the operands that the call has.
 struct ProgramCase {
   struct OfValue {
     bool is_single = false;   ///< has one example beside the batch of the call

@@ -91,6 +91,7 @@ class ProgramRun {
   ProgramCase own_case_;
   const ProgramCase& case_;
   std::unique_ptr<std::byte[]> own_;  ///< the memory of a call within another call
+  std::byte* end_ = nullptr;
   std::byte* next_;
   ext::Call part_;  ///< the call of the step that runs
   bool has_payload_ = false;

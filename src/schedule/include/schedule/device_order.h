@@ -2,10 +2,10 @@
 
 // The order of groups on several devices.
 //
-// A device that has a queue computes while the host does something else, but only what the host
-// has queued. So what such a device does comes as early as it can, then what the host computes
-// itself, and last what makes the host wait: a copy of what another device is still computing. Of
-// equals the one that the policy put first comes first.
+// A device that has a queue computes while the host does something else, but only the work that the
+// host has queued. So the work of such a device comes as early as possible, then the host's own
+// work, and last the copies of unfinished numbers, for which the host waits. Of equals the one that
+// the policy put first comes first.
 
 #include <cstdint>
 #include <utility>

@@ -17,7 +17,7 @@ namespace dynet::schedule {
 [[nodiscard]] std::string to_svg(const graph::Graph& graph, const Plan& plan);
 
 /// Why two nodes do not run together, as the first difference of their keys: "attributes: d=0 !=
-/// d=1", "argument 1: {3} != {4}"; or what else forbids it; or "equal keys". For people: slow.
+/// d=1", "argument 1: {3} != {4}"; or another obstacle; or "equal keys". For people: slow.
 [[nodiscard]] std::string explain(const graph::Graph& graph, NodeId a, NodeId b);
 
 }  // namespace dynet::schedule

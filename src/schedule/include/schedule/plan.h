@@ -18,7 +18,7 @@
 //
 // This header holds the data and nothing else; policy.h says who fills it. Start reading at
 // one_by_one.cc (complete in a few lines, and the oracle that every other policy is tested
-// against), then groups.h (from a list of nodes to a group), units.h and frontier.cc (which group
+// against), then groups.h (from a list of nodes to a group), units.h and ready.h (which group
 // runs next). Two parts change a finished plan: device_order.h the order of groups on several
 // devices, shorten.h the size of groups in an inference scope. Nothing here touches numbers:
 // a policy can be tested with shapes alone. Surprising: aliases (reshape) are scheduled like other

@@ -37,19 +37,18 @@ struct PolicyEntry {
 };
 /// All policies, the simplest first.
 [[nodiscard]] std::span<const PolicyEntry> policies();
-/// ValueError, with the names that there are, where there is no such policy.
+/// ValueError, which lists all names, if no policy has this one.
 [[nodiscard]] const PolicyEntry& find_policy(std::string_view name);
 
 inline constexpr std::string_view kOneByOne = "one_by_one";  ///< batching off
 inline constexpr std::string_view kBatching = "frontier";    ///< batching on
 
-/// The policy that was chosen, and the buffers of those chosen before: a graph that changes its
-/// mind finds them warm. What policies plan gets the order of devices here. Thread rule: one thread
-/// at a time.
+/// The chosen policy, and the buffers of earlier choices, so that a second choice finds them warm.
+/// Plans get the order of devices here. Thread rule: one thread at a time.
 class Scheduler {
  public:
   Scheduler();
-  /// ValueError where there is no such policy; the choice is then as it was.
+  /// ValueError if no policy has this name; the choice is then as it was.
   void choose(std::string_view name);
   [[nodiscard]] std::string_view chosen() const { return policies()[chosen_].name; }
   /// See Policy::plan. After an exception `plan` holds nothing of use and the next call is fine.

@@ -22,8 +22,9 @@ struct Repeat {
 
 /// The stretches in `wanted`, ascending ids of nodes, that a cell could hold: at least kFewestNodes
 /// nodes, of which others read four at most, and at least kFewestTimes of them. First the ones
-/// with most nodes in all. A stretch begins behind two different nodes, as the basic blocks of
-/// compilers do, and ends before two different ones, or at the ends of a recurrence.
+/// with most nodes in all. A stretch begins at a node that follows different nodes, and ends at
+/// a node that different ones follow, as the basic blocks of compilers do, or at the end of a
+/// recurrence.
 [[nodiscard]] std::vector<Repeat> find_repeats(const graph::Graph& graph,
                                                const std::vector<NodeId>& wanted);
 inline constexpr std::uint32_t kFewestNodes = 4;

@@ -2,11 +2,11 @@
 
 // From a plan to one that needs less memory at a time, for inference scopes.
 //
-// Policies run large groups early: all inputs, all input products of a recurrence. Where gradients
-// are wanted that costs nothing, since every value stays anyway. Where a value is dropped after its
-// last use, it keeps them all alive at once. So large groups are cut into pieces, a piece that
-// nobody waits for runs just before its first user, and a piece that is smaller than what it is the
-// last to need runs at once.
+// Policies run large groups early: all inputs, all input products of a recurrence. If gradients
+// are wanted this costs nothing, since every value stays anyway. If values are dropped after their
+// last use, a large group keeps all of its values alive at once. So large groups are cut into
+// pieces. A piece that waits for no other piece runs just before its first user. A piece that is
+// smaller than the values that die with it runs at once.
 //
 // A piece is so large that its call costs little beside its numbers, and not larger than a
 // processor's cache if it need not be: the next piece then finds its numbers there. A plan of few
