@@ -18,17 +18,23 @@ struct FailingNew {
   static inline std::atomic<long> fail_at{-1};
   static inline std::atomic<long> refused{0};
   static inline std::atomic<long> refused_in_threads{0};  ///< other than the one that arms
+  static inline std::atomic<long> last_in_threads{-1};    ///< the number of an allocation there
   static inline std::thread::id arming;
 
   static bool refuses() {
     if (!armed.load(std::memory_order_relaxed)) {
       return false;
     }
-    if (count.fetch_add(1) != fail_at.load()) {
+    const long number = count.fetch_add(1);
+    const bool is_elsewhere = std::this_thread::get_id() != arming;
+    if (is_elsewhere) {
+      last_in_threads = number;
+    }
+    if (number != fail_at.load()) {
       return false;
     }
     ++refused;
-    refused_in_threads += std::this_thread::get_id() == arming ? 0 : 1;
+    refused_in_threads += is_elsewhere ? 1 : 0;
     return true;
   }
   /// Refuses allocation `n` from now on, counted from 0.
@@ -36,6 +42,7 @@ struct FailingNew {
     count = 0;
     refused = 0;
     refused_in_threads = 0;
+    last_in_threads = -1;
     arming = std::this_thread::get_id();
     fail_at = n;
   }
