@@ -157,7 +157,16 @@ class FloatKernels final : public ext::Kernels {
   }
   void products(std::span<const ext::ProductSum> all) const override {
     for (const ext::ProductSum& s : all) {
-      if (!product_sum(s)) {
+      const auto& [a, b] = s.pairs.front();
+      if (s.start == nullptr) {
+        if (s.ta == Transposed::kNo || !float_transposed_products(s.pairs, *s.c, s.write)) {
+          add_products(s, s.pairs, s.write);
+        }
+      } else if (s.ta == Transposed::kNo && s.start->examples == 1 && a->examples == 1 &&
+                 b->examples == s.c->examples) {
+        float_product_plus(s.start->data<float>(), *a, *b, *s.c);
+        add_products(s, s.pairs.subspan(1), Write::kAdd);
+      } else {
         Kernels::products({&s, 1});
       }
     }
@@ -251,21 +260,13 @@ class FloatKernels final : public ext::Kernels {
   }
 
  private:
-  /// False, with nothing done, if the loops have no form for the sum.
-  [[nodiscard]] bool product_sum(const ext::ProductSum& s) const {
-    if (s.start == nullptr) {
-      return s.ta == Transposed::kYes && float_transposed_products(s.pairs, *s.c, s.write);
+  /// Stores or adds the product of the first pair, and adds all others.
+  static void add_products(const ext::ProductSum& s, std::span<const ext::Factors> pairs,
+                           Write write) {
+    for (const ext::Factors& f : pairs) {
+      float_product(*f.a, s.ta == Transposed::kYes, *f.b, false, *s.c, write);
+      write = Write::kAdd;
     }
-    const auto& [a, b] = s.pairs.front();
-    if (s.ta == Transposed::kYes || s.start->examples != 1 || a->examples != 1 ||
-        b->examples != s.c->examples) {
-      return false;
-    }
-    float_product_plus(s.start->data<float>(), *a, *b, *s.c);
-    for (const ext::Factors& f : s.pairs.subspan(1)) {
-      product(*f.a, s.ta, *f.b, Transposed::kNo, *s.c, Write::kAdd);
-    }
-    return true;
   }
 };
 
