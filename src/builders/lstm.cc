@@ -76,23 +76,6 @@ LayeredRNNBuilder::LayerState StandardLSTMBuilder::add_layer(unsigned layer, con
   return {cell, hidden};
 }
 
-namespace {
-
-/// gain * (x - mean) / sqrt(variance + epsilon) + bias, over the {size} elements of x.
-Expression normalise(const Expression& x, unsigned size, const Expression& gain,
-                     const Expression& bias, float epsilon, Where where) {
-  const auto at = [&](const Expression& e) { return detail::Located(e, where); };
-  const float share = 1.0F / static_cast<float>(size);
-  const Expression mean = at(sum_elems(x, where)) * share;
-  const Expression centred = at(x) - mean;
-  const Expression variance = at(sum_elems(square(centred, where), where)) * share;
-  const Expression deviation = sqrt(at(variance) + epsilon, where);
-  const Expression scaled = cmult(gain, cdiv(centred, deviation, where), where);
-  return at(scaled) + bias;
-}
-
-}  // namespace
-
 LayeredRNNBuilder::LayerState StandardLSTMBuilder::add_normalised(unsigned layer,
                                                                   const Expression& x,
                                                                   const LayerState* before) {
@@ -101,19 +84,19 @@ LayeredRNNBuilder::LayerState StandardLSTMBuilder::add_normalised(unsigned layer
   const auto product = [&](unsigned w, const Expression& of) {
     return detail::Located(vars[w], user_where) * of;
   };
-  const auto norm = [&](const Expression& of, unsigned size, unsigned gain, unsigned bias) {
-    return normalise(of, size, ln[gain], ln[bias], ln_epsilon_, user_where);
+  const auto norm = [&](const Expression& of, unsigned gain, unsigned bias) {
+    return layer_norm(of, ln[gain], ln[bias], ln_epsilon_, user_where);
   };
-  const Expression own = norm(product(kInputs, x), 4 * hid, kGainX, kBiasX);
+  const Expression own = norm(product(kInputs, x), kGainX, kBiasX);
   const Expression a =
       before == nullptr
           ? sum({vars[kBias], own}, user_where)
-          : sum({vars[kBias], own, norm(product(kRecurrent, before->h), 4 * hid, kGainH, kBiasH)},
+          : sum({vars[kBias], own, norm(product(kRecurrent, before->h), kGainH, kBiasH)},
                 user_where);
   const Expression gates = lstm_gates(a, forget_bias, user_where);
   const Expression c_before = before == nullptr ? zeros({*x.pg, user_where}, {hid}) : before->c;
   const Expression cell = vanilla_lstm_c(c_before, gates, user_where);
-  return {cell, vanilla_lstm_h(norm(cell, hid, kGainC, kBiasC), gates, user_where)};
+  return {cell, vanilla_lstm_h(norm(cell, kGainC, kBiasC), gates, user_where)};
 }
 
 void StandardLSTMBuilder::copy(const RNNBuilder& other) {

@@ -66,13 +66,8 @@ void CudaKernels::product(const ext::Operand& a, ext::Transposed ta, const ext::
                           ext::Transposed tb, const ext::Operand& c, ext::Write write) const {
   kernels::start_product(a, ta, b, tb, c, write, stream());
 }
-void CudaKernels::product_plus(const ext::Operand& start, const ext::Operand& a,
-                               const ext::Operand& b, const ext::Operand& c) const {
-  kernels::start_product_plus(start, a, b, c, stream());
-}
-void CudaKernels::transposed_products(std::span<const ext::Factors> all, const ext::Operand& c,
-                                      ext::Write write) const {
-  kernels::start_transposed_products(all, c, write, stream());
+void CudaKernels::products(std::span<const ext::ProductSum> all) const {
+  kernels::start_products(all, stream());
 }
 void CudaKernels::scan(unsigned axis, ext::ScanFrom from, const ext::Operand& x,
                        const ext::Operand& y) const {

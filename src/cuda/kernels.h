@@ -33,10 +33,7 @@ class CudaKernels final : public ext::Kernels {
             ext::Write write) const override;
   void product(const ext::Operand& a, ext::Transposed ta, const ext::Operand& b, ext::Transposed tb,
                const ext::Operand& c, ext::Write write) const override;
-  void product_plus(const ext::Operand& start, const ext::Operand& a, const ext::Operand& b,
-                    const ext::Operand& c) const override;
-  void transposed_products(std::span<const ext::Factors> all, const ext::Operand& c,
-                           ext::Write write) const override;
+  void products(std::span<const ext::ProductSum> all) const override;
   void scan(unsigned axis, ext::ScanFrom from, const ext::Operand& x,
             const ext::Operand& y) const override;
   void select(unsigned axis, ext::Order order, const ext::Operand& x,

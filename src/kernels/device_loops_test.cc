@@ -408,13 +408,16 @@ TEST_F(DeviceLoops, SumsOfProducts) {
         "product_plus", c,
         [&] { cpu_kernels().product_plus(start.operand(), w.operand(), b.operand(), c.operand()); },
         [&] {
-          start_product_plus(start.operand(), w.operand(), b.operand(), c.operand(), nullptr);
+          const ext::Factors pair{&w.operand(), &b.operand()};
+          const ext::ProductSum sum{
+              .pairs = {&pair, 1}, .c = &c.operand(), .start = &start.operand()};
+          start_products({&sum, 1}, nullptr);
         });
     const Numbers left(Dim({7, 9}), {1}, 5), own(Dim({5, 9}), blocks, 6);
     const Numbers right(Dim({5, 2}), blocks, 7);
     for (const bool is_fresh : {false, true}) {
       const Numbers to(Dim({9, 2}), blocks, 8, is_fresh);
-      for (const std::size_t count : {1U, 2U, 11U}) {
+      for (const std::size_t count : {1U, 2U, 19U}) {  // a launch has 16
         std::vector<ext::Factors> all;
         all.reserve(count);
         for (std::size_t i = 0; i < count; ++i) {
@@ -424,10 +427,69 @@ TEST_F(DeviceLoops, SumsOfProducts) {
         compare(
             "transposed products", to,
             [&] { cpu_kernels().transposed_products(all, to.operand(), Write::kAsBlocks); },
-            [&] { start_transposed_products(all, to.operand(), Write::kAsBlocks, nullptr); });
+            [&] {
+              const ext::ProductSum sum{
+                  .pairs = all, .c = &to.operand(), .ta = ext::Transposed::kYes};
+              start_products({&sum, 1}, nullptr);
+            });
       }
     }
   }
+}
+
+/// Results lie in `whole`, and two sums may have one.
+TEST_F(DeviceLoops, ListsOfProducts) {
+  constexpr std::int64_t kResults = 11, kExamples = 3;
+  const Numbers whole(Dim({9, 2}), std::vector<std::int64_t>(kResults * kExamples, 1), 1, false);
+  const Numbers start(Dim({9}), {1}, 2), one(Dim({9, 7}), {1}, 3), own(Dim({9, 7}), {1, 2}, 4);
+  const Numbers turned(Dim({7, 9}), {1}, 5), longer(Dim({9, 70}), {1}, 6);
+  const Numbers b(Dim({7, 2}), {2, 1}, 7), long_b(Dim({70, 2}), {3}, 8);
+  const auto result = [&](std::int64_t r, std::int64_t examples) {
+    return Operand{.dim = whole.operand().dim,
+                   .examples = examples,
+                   .blocks = whole.operand().blocks + r * kExamples,
+                   .block_count = examples};
+  };
+  struct Part {
+    std::vector<ext::Factors> pairs;
+    std::int64_t place;
+    std::int64_t examples = kExamples;
+    Transposed ta = Transposed::kNo;
+    bool has_start = false;
+    Write write = Write::kAsBlocks;
+  };
+  const auto check = [&](const std::string& what, const std::vector<Part>& parts) {
+    std::vector<Operand> results;
+    std::vector<ext::ProductSum> list;
+    results.reserve(parts.size());
+    for (const Part& p : parts) {
+      results.push_back(result(p.place, p.examples));
+      list.push_back(
+          {p.pairs, &results.back(), p.ta, p.write, p.has_start ? &start.operand() : nullptr});
+    }
+    compare(
+        what, whole, [&] { cpu_kernels().products(list); }, [&] { start_products(list, nullptr); });
+  };
+  const ext::Factors shared{&one.operand(), &b.operand()}, apart{&own.operand(), &b.operand()};
+  const ext::Factors of_long{&longer.operand(), &long_b.operand()};
+  const ext::Factors back{&turned.operand(), &b.operand()};
+  check("gates", {{{shared}, 0}, {{shared, of_long}, 1}, {{of_long}, 2}});
+  check("gates that begin", {{{shared}, 0, kExamples, Transposed::kNo, true},
+                             {{of_long, shared}, 1, kExamples, Transposed::kNo, true}});
+  check("matrices of examples beside shared ones", {{{apart}, 0}, {{shared}, 1}, {{apart}, 2}});
+  check("shared matrices beside those of examples", {{{shared}, 0}, {{apart}, 1}});
+  check("sums over examples", {{{apart}, 0, 1}, {{shared}, 1, 1}, {{of_long, shared}, 2}});
+  check("a transposed matrix among others",
+        {{{shared}, 0}, {{back, back}, 1, kExamples, Transposed::kYes}, {{shared}, 2}});
+  check("results that are stored and added to",
+        {{{shared}, 0, kExamples, Transposed::kNo, false, Write::kStore}, {{of_long}, 1}});
+  check("sums that meet", {{{shared}, 0}, {{of_long}, 0}, {{apart}, 1}, {{shared}, 1}});
+  std::vector<Part> many;
+  for (std::int64_t r = 0; r < kResults; ++r) {
+    many.push_back({std::vector<ext::Factors>(static_cast<std::size_t>(1 + r % 4), shared), r});
+  }
+  many[3].pairs.assign(19, shared);  // more than a launch has
+  check("many", many);
 }
 
 /// Blocks of an operand that lie in memory of another: results that meet.

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "dynet/ext/info.h"
@@ -52,22 +54,35 @@ Move reversed(Move m) {
   return m;
 }
 
-void Kernels::product_plus(const Operand& start, const Operand& a, const Operand& b,
-                           const Operand& c) const {
-  Move m;
-  m.box = c.dim;
-  m.from_stride[0] = 1;
-  strides_of(c.dim, m.to_stride);
-  move(m, start, c, Write::kStore);
-  product(a, Transposed::kNo, b, Transposed::kNo, c, Write::kAdd);
+void Kernels::products(std::span<const ProductSum> all) const {
+  for (const ProductSum& s : all) {
+    Write write = s.write;
+    if (s.start != nullptr) {
+      Move m;
+      m.box = s.c->dim;
+      m.from_stride[0] = 1;
+      strides_of(s.c->dim, m.to_stride);
+      move(m, *s.start, *s.c, Write::kStore);
+      write = Write::kAdd;
+    }
+    for (const Factors& f : s.pairs) {
+      product(*f.a, s.ta, *f.b, Transposed::kNo, *s.c, write);
+      write = Write::kAdd;
+    }
+  }
 }
 
 void Kernels::transposed_products(std::span<const Factors> all, const Operand& c,
                                   Write write) const {
-  for (const Factors& f : all) {
-    product(*f.a, Transposed::kYes, *f.b, Transposed::kNo, c, write);
-    write = Write::kAdd;
-  }
+  const ProductSum sum{.pairs = all, .c = &c, .ta = Transposed::kYes, .write = write};
+  products({&sum, 1});
+}
+
+void Kernels::product_plus(const Operand& start, const Operand& a, const Operand& b,
+                           const Operand& c) const {
+  const Factors pair{&a, &b};
+  const ProductSum sum{.pairs = {&pair, 1}, .c = &c, .start = &start};
+  products({&sum, 1});
 }
 
 std::optional<double> Kernels::product_with_norm(const Operand& a, const Operand& b,

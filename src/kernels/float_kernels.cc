@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <span>
 
 #include "dynet/ext/rule_loop.h"
 
@@ -154,25 +155,26 @@ class FloatKernels final : public ext::Kernels {
                Write write) const override {
     float_product(a, ta == Transposed::kYes, b, tb == Transposed::kYes, c, write);
   }
-  void transposed_products(std::span<const ext::Factors> all, const Operand& c,
-                           Write write) const override {
-    if (!float_transposed_products(all, c, write)) {
-      Kernels::transposed_products(all, c, write);
+  void products(std::span<const ext::ProductSum> all) const override {
+    for (const ext::ProductSum& s : all) {
+      const auto& [a, b] = s.pairs.front();
+      if (s.start == nullptr) {
+        if (s.ta == Transposed::kNo || !float_transposed_products(s.pairs, *s.c, s.write)) {
+          add_products(s, s.pairs, s.write);
+        }
+      } else if (s.ta == Transposed::kNo && s.start->examples == 1 && a->examples == 1 &&
+                 b->examples == s.c->examples) {
+        float_product_plus(s.start->data<float>(), *a, *b, *s.c);
+        add_products(s, s.pairs.subspan(1), Write::kAdd);
+      } else {
+        Kernels::products({&s, 1});
+      }
     }
   }
   [[nodiscard]] std::optional<double> product_with_norm(const Operand& a, const Operand& b,
                                                         const Operand& c) const override {
     return float_product_with_norm(a, b, c);
   }
-  void product_plus(const Operand& start, const Operand& a, const Operand& b,
-                    const Operand& c) const override {
-    if (start.examples == 1 && a.examples == 1 && b.examples == c.examples) {
-      float_product_plus(start.data<float>(), a, b, c);
-    } else {
-      Kernels::product_plus(start, a, b, c);
-    }
-  }
-
   void scan(unsigned axis, ext::ScanFrom from, const Operand& x, const Operand& y) const override {
     scan_lines<float>(axis, from, x, y);
   }
@@ -254,6 +256,16 @@ class FloatKernels final : public ext::Kernels {
             }
           });
       *sum = std::accumulate(squares, squares + pieces, *sum);
+    }
+  }
+
+ private:
+  /// Stores or adds the product of the first pair, and adds all others.
+  static void add_products(const ext::ProductSum& s, std::span<const ext::Factors> pairs,
+                           Write write) {
+    for (const ext::Factors& f : pairs) {
+      float_product(*f.a, s.ta == Transposed::kYes, *f.b, false, *s.c, write);
+      write = Write::kAdd;
     }
   }
 };

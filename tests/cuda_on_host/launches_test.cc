@@ -15,11 +15,13 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "dynet/devices.h"
 #include "dynet/dynet.h"
 #include "dynet/expr.h"
+#include "dynet/fast-lstm.h"
 #include "dynet/gru.h"
 #include "dynet/lstm.h"
 #include "dynet/model.h"
@@ -226,24 +228,62 @@ std::string counted_language_model(const std::string& name, unsigned sentences) 
   });
 }
 
-/// Starts of kernels that ten more steps of a recurrence add to an update, forward and backward.
+/// Starts of kernels that ten more steps add to an update, forward and backward. `add_steps` adds
+/// so many steps to a graph and gives the last state.
 template <class Builder>
-std::string counted_steps(const std::string& name) {
-  const auto launches = [](unsigned steps) {
+std::string counted_steps(
+    const std::string& name, const std::function<Builder(ParameterCollection&)>& make,
+    const std::function<Expression(Builder&, const std::function<Expression()>& word,
+                                   unsigned steps)>& add_steps) {
+  const auto launches = [&](unsigned steps) {
     ParameterCollection m;
-    Builder builder(1, kSize, kSize, m);
+    Builder builder = make(m);
     const LookupParameter words = m.add_lookup_parameters(kWords, {kSize});
     const Updates updates(m, [&](ComputationGraph& cg, Random& random) {
       builder.new_graph(cg);
-      builder.start_new_sequence();
-      for (unsigned i = 0; i < steps; ++i) {
-        builder.add_input(lookup(cg, words, below(random, kWords)));
-      }
-      return pickneglogsoftmax(builder.back(), 1);
+      const auto word = [&] { return lookup(cg, words, below(random, kWords)); };
+      return squared_norm(add_steps(builder, word, steps));
     });
     return updates.after.launches - updates.before.launches;
   };
   return name + " launches " + std::to_string(launches(30) - launches(20));
+}
+template <class Builder, class... Options>
+std::string counted_sequence(const std::string& name, Options... options) {
+  return counted_steps<Builder>(
+      name + "-10-steps",
+      [&](ParameterCollection& m) { return Builder(1, kSize, kSize, m, options...); },
+      [](Builder& b, const std::function<Expression()>& word, unsigned steps) {
+        b.start_new_sequence();
+        for (unsigned i = 0; i < steps; ++i) {
+          b.add_input(word());
+        }
+        return b.back();
+      });
+}
+/// A tree in which each inner node has the node before and a leaf.
+template <class Builder>
+std::string counted_tree(const std::string& name) {
+  return counted_steps<Builder>(
+      name + "-10-nodes",
+      [](ParameterCollection& m) {
+        if constexpr (std::is_same_v<Builder, NaryTreeLSTMBuilder>) {
+          return Builder(2, 1, kSize, kSize, m);
+        } else {
+          return Builder(1, kSize, kSize, m);
+        }
+      },
+      [](Builder& b, const std::function<Expression()>& word, unsigned steps) {
+        b.start_new_sequence();
+        b.set_num_elements(static_cast<int>(2 * steps + 1));
+        b.add_input(0, {}, word());
+        for (unsigned i = 0; i < steps; ++i) {
+          const auto leaf = static_cast<int>(2 * i + 1);
+          b.add_input(leaf, {}, word());
+          b.add_input(leaf + 1, {leaf - 1, leaf}, word());
+        }
+        return b.back();
+      });
 }
 
 TEST(Launches, AreAsManyAsRecorded) {
@@ -257,10 +297,16 @@ TEST(Launches, AreAsManyAsRecorded) {
       counted_examples<Tree>("tree-64", 64),
       counted_language_model("language-model-1", 1),
       counted_language_model("language-model-64", 64),
-      counted_steps<VanillaLSTMBuilder>("lstm-10-steps"),
-      counted_steps<CoupledLSTMBuilder>("coupled-lstm-10-steps"),
-      counted_steps<GRUBuilder>("gru-10-steps"),
-      counted_steps<SimpleRNNBuilder>("simple-rnn-10-steps"),
+      counted_sequence<VanillaLSTMBuilder>("lstm"),
+      counted_sequence<VanillaLSTMBuilder>("lstm-with-norms", true),
+      counted_sequence<CoupledLSTMBuilder>("coupled-lstm"),
+      counted_sequence<FastLSTMBuilder>("fast-lstm"),
+      counted_sequence<GRUBuilder>("gru"),
+      counted_sequence<GRUBuilder>("gru-reset-after", true),
+      counted_sequence<SimpleRNNBuilder>("simple-rnn"),
+      counted_tree<NaryTreeLSTMBuilder>("nary-tree-lstm"),
+      counted_tree<ChildSumTreeLSTMBuilder>("child-sum-tree-lstm"),
+      counted_tree<TreeGRUBuilder>("tree-gru"),
   };
   for (const std::string& line : found) {
     std::string recorded;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <deque>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -98,12 +99,31 @@ class FarKernels final : public ext::Kernels {
     queue([this, x = keep(a, "product"), ta, y = keep(b, "product"), tb, z = keep(c, "product"),
            write] { kernels_.product(x.get(), ta, y.get(), tb, z.get(), write); });
   }
-  void product_plus(const Operand& start, const Operand& a, const Operand& b,
-                    const Operand& c) const override {
-    queue([this, s = keep(start, "product_plus"), x = keep(a, "product_plus"),
-           y = keep(b, "product_plus"), z = keep(c, "product_plus")] {
-      kernels_.product_plus(s.get(), x.get(), y.get(), z.get());
-    });
+  void products(std::span<const ext::ProductSum> all) const override {
+    for (const ext::ProductSum& s : all) {
+      std::vector<KeptOperand> factors;
+      for (const ext::Factors& f : s.pairs) {
+        factors.push_back(keep(*f.a, "products"));
+        factors.push_back(keep(*f.b, "products"));
+      }
+      queue([this, factors = std::move(factors), ta = s.ta, write = s.write,
+             c = keep(*s.c, "products"), has_start = s.start != nullptr,
+             start = keep(s.start != nullptr ? *s.start : *s.c, "products")] {
+        std::vector<Operand> there;
+        std::vector<ext::Factors> pairs;
+        there.reserve(factors.size());
+        for (const KeptOperand& f : factors) {
+          there.push_back(f.get());
+        }
+        for (std::size_t i = 0; i < there.size(); i += 2) {
+          pairs.push_back({&there[i], &there[i + 1]});
+        }
+        const Operand to = c.get();
+        const Operand from = start.get();
+        const ext::ProductSum sum{pairs, &to, ta, write, has_start ? &from : nullptr};
+        kernels_.products({&sum, 1});
+      });
+    }
   }
   void scan(unsigned axis, ext::ScanFrom from, const Operand& x, const Operand& y) const override {
     queue([this, axis, from, a = keep(x, "scan"), b = keep(y, "scan")] {

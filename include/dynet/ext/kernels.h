@@ -37,6 +37,17 @@ struct Factors {
   const Operand* a;
   const Operand* b;
 };
+/// A result of Kernels::products: c = or += the sum of op(a) * b over one pair of factors or more.
+/// Example: with transposed matrices the gradient of x, which several matrices multiply.
+struct ProductSum {
+  std::span<const Factors> pairs;
+  const Operand* c = nullptr;
+  Transposed ta = Transposed::kNo;  ///< of each a
+  Write write = Write::kAsBlocks;
+  /// {m}, or null: every column of every example of c starts from it, and c is stored, whatever
+  /// `write` and the blocks of c say.
+  const Operand* start = nullptr;
+};
 
 /// A box of elements, the same in each example: element (i0, i1, ...) of the box is read at
 /// `from_offset + sum i_k * from_stride[k]` and written at `to_offset + sum i_k * to_stride[k]`.
@@ -152,14 +163,15 @@ class Kernels {
   /// c = or += op(a) * op(b), example by example; {m,k} * {k,n}. A dimension missing counts as 1.
   virtual void product(const Operand& a, Transposed ta, const Operand& b, Transposed tb,
                        const Operand& c, Write write = Write::kAsBlocks) const = 0;
-  /// c = or += the sum of transpose(a) * b, {k,m} and {k,n} to {m,n}, over one pair of factors or
-  /// more: a gradient through several matrices. The default is product() for each pair.
-  virtual void transposed_products(std::span<const Factors> all, const Operand& c,
-                                   Write write = Write::kAsBlocks) const;
-  /// c = start + a * b, where every column of every example starts from the same {m}. Stores,
-  /// whatever the blocks of c say. A device may override the plain default.
-  virtual void product_plus(const Operand& start, const Operand& a, const Operand& b,
-                            const Operand& c) const;
+  /// Sums of products, none of which reads the result of another. The default computes one after
+  /// the other.
+  virtual void products(std::span<const ProductSum> all) const;
+  /// One of them: c = or += the sum of transpose(a) * b, {k,m} and {k,n} to {m,n}.
+  void transposed_products(std::span<const Factors> all, const Operand& c,
+                           Write write = Write::kAsBlocks) const;
+  /// One of them: c = start + a * b.
+  void product_plus(const Operand& start, const Operand& a, const Operand& b,
+                    const Operand& c) const;
   /// c = or += a * transpose(b), as product(), and the squared norm of the resulting c, if no
   /// further pass over c is necessary. For gradients of weights, whose norm clipping needs.
   [[nodiscard]] virtual std::optional<double> product_with_norm(const Operand& a, const Operand& b,

@@ -137,14 +137,17 @@ Meeting OperandTable::meeting(bool element_wise) {
     const auto start = [](const Piece& p) {
       return p.begin - static_cast<std::uint64_t>(p.first * p.bytes);
     };
-    // Examples lie in the memory of the same examples.
-    if (a.bytes == b.bytes && start(a) == start(b) && all_[a.entry].steps == all_[b.entry].steps) {
+    const bool are_results = all_[a.entry].writes && all_[b.entry].writes;
+    // Examples lie in the memory of the same examples, which one thread has if the call is
+    // element-wise.
+    if (a.bytes == b.bytes && start(a) == start(b) && all_[a.entry].steps == all_[b.entry].steps &&
+        (element_wise || !are_results || a.entry == b.entry)) {
       return;
     }
     all_[a.entry].meets = all_[b.entry].meets = true;
     const auto distance = static_cast<std::int64_t>(a.begin - b.begin);
-    const bool in_order = a.bytes == b.bytes && distance % a.bytes == 0 &&
-                          (element_wise || (all_[a.entry].writes && all_[b.entry].writes));
+    const bool in_order =
+        a.bytes == b.bytes && distance % a.bytes == 0 && (element_wise || are_results);
     found = in_order ? std::max(found, Meeting::kInOrder) : Meeting::kAnywhere;
   };
   std::uint64_t longest = 0;

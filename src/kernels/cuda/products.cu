@@ -3,6 +3,9 @@
 // its groups of threads share out the terms. Example: of {512,256} * {256}, a block has 32 results,
 // and each of its 8 warps adds every eighth term.
 //
+// Several sums of products of equal shapes are one launch: three gates of a cell, with a matrix
+// each, are the tiles of three results.
+//
 // Examples that share a matrix are columns of one product: w * x over 64 examples reads w as often
 // as for one example of 64 columns, wherever the columns lie. Examples that share a result are
 // terms: dw += dy * transpose(x).
@@ -23,7 +26,10 @@
 namespace dynet::kernels {
 namespace {
 
-constexpr int kMostPairs = 8;  ///< of factors in one launch
+using ext::Transposed;
+
+constexpr int kMostPairs = 16;  ///< of factors in one launch
+constexpr int kMostSums = 8;    ///< of a launch
 
 /// Tiles of so many rows and columns. A thread has a square of them, whose elements lie as far
 /// apart as there are threads in their direction, so that neighbours write neighbours. A group of
@@ -58,12 +64,17 @@ enum class Examples : std::uint32_t {
   kAsTerms,    ///< terms of one result
   kInOrder     ///< products whose results meet: a thread has an element of all of them
 };
-/// The sum of some products, as a kernel's parameter.
+/// A result, and the pairs of factors whose products it sums.
+struct SumOfPairs {
+  std::int32_t first, end;
+  DeviceOperand c, start;  ///< `start`: of each column
+};
+/// Some sums of products, as a kernel's parameter.
 struct ProductCall {
   FactorPair pairs[kMostPairs];
-  std::int32_t pair_count;
+  SumOfPairs sums[kMostSums];
+  std::int32_t sum_count;
   std::uint32_t has_start;
-  DeviceOperand c, start;  ///< `start`: of each column
   std::int64_t rows, columns, examples;
   std::int64_t all_columns;  ///< of all examples, if they are columns
   Examples examples_are;
@@ -87,9 +98,10 @@ struct TileMemory {
 template <class S>
 class Tile {
  public:
-  __device__ Tile(const ProductCall& p, TileMemory<S>& memory, std::int64_t row,
-                  std::int64_t column)
+  __device__ Tile(const ProductCall& p, const SumOfPairs& sum, TileMemory<S>& memory,
+                  std::int64_t row, std::int64_t column)
       : p_(p),
+        sum_(sum),
         memory_(memory),
         row_(row),
         column_(column),
@@ -105,10 +117,10 @@ class Tile {
 
   /// Sums the products of `examples` examples from `first` on, and writes the result of `first`.
   __device__ void run(std::int64_t first, std::int64_t examples) {
-    Part part{0, 0, 0};
+    Part part{sum_.first, 0, 0};
     find(part, examples);
     set_addresses(part, first);
-    while (part.pair < p_.pair_count) {
+    while (part.pair < sum_.end) {
       __syncthreads();  // the addresses are there, and the factors of the last part have been read
       bring(part);
       __syncthreads();
@@ -137,7 +149,7 @@ class Tile {
 
   /// Goes on to the next pair if `part` is at the end of its own.
   __device__ void find(Part& part, std::int64_t examples) const {
-    for (; part.pair < p_.pair_count; ++part.pair, part.term = 0) {
+    for (; part.pair < sum_.end; ++part.pair, part.term = 0) {
       const std::int64_t left = p_.pairs[part.pair].inner * examples - part.term;
       if (left > 0) {
         part.terms = static_cast<int>(left < S::kTerms ? left : S::kTerms);
@@ -151,7 +163,7 @@ class Tile {
         place_of<const float>(f.operand, p_.segments, p_.words, e, at * 4).at);
   }
   __device__ void set_addresses(const Part& part, std::int64_t first) const {
-    if (part.pair == p_.pair_count) {
+    if (part.pair == sum_.end) {
       return;
     }
     const FactorPair& pair = p_.pairs[part.pair];
@@ -281,9 +293,9 @@ class Tile {
       const bool are_columns = p_.examples_are == Examples::kAsColumns;
       const DeviceExample e =
           example_at(p_.segments, p_.words, are_columns ? column / p_.columns : example);
-      const DevicePlace<float> c = place_of<float>(p_.c, p_.segments, p_.words, e, 0);
+      const DevicePlace<float> c = place_of<float>(sum_.c, p_.segments, p_.words, e, 0);
       const float* const start =
-          p_.has_start != 0 ? place_of<const float>(p_.start, p_.segments, p_.words, e, 0).at
+          p_.has_start != 0 ? place_of<const float>(sum_.start, p_.segments, p_.words, e, 0).at
                             : nullptr;
       float* const to = c.at + (are_columns ? column % p_.columns : column) * p_.rows;
       for (int i = 0; i < S::kSide; ++i) {
@@ -297,6 +309,7 @@ class Tile {
   }
 
   const ProductCall& p_;
+  const SumOfPairs& sum_;
   TileMemory<S>& memory_;
   const std::int64_t row_, column_;
   const int rows_, columns_, thread_, threads_, group_, groups_, down_, right_;
@@ -311,12 +324,14 @@ __global__ void __launch_bounds__(S::kThreads* S::kMostGroups)
   __shared__ TileMemory<S> memory;
   const std::int64_t down = (p.rows + S::kRows - 1) / S::kRows;
   const std::int64_t across = (p.all_columns + S::kColumns - 1) / S::kColumns;
-  const std::int64_t count = down * across * (p.examples_are == Examples::kApart ? p.examples : 1);
+  const std::int64_t of_sum = down * across * (p.examples_are == Examples::kApart ? p.examples : 1);
   const std::int64_t in_order = p.examples_are == Examples::kInOrder ? p.examples : 1;
-  for (std::int64_t t = blockIdx.x; t < count; t += gridDim.x) {
+  for (std::int64_t n = blockIdx.x; n < of_sum * p.sum_count; n += gridDim.x) {
+    const std::int64_t t = n % of_sum;
     const std::int64_t first = t / down / across;
     for (std::int64_t e = first; e < first + in_order; ++e) {
-      Tile<S> tile(p, memory, t % down * S::kRows, t / down % across * S::kColumns);
+      Tile<S> tile(p, p.sums[n / of_sum], memory, t % down * S::kRows,
+                   t / down % across * S::kColumns);
       tile.run(e, p.examples_are == Examples::kAsTerms ? p.examples : 1);
     }
   }
@@ -325,13 +340,17 @@ __global__ void __launch_bounds__(S::kThreads* S::kMostGroups)
 template <class S>
 [[nodiscard]] std::int64_t tiles_of(const ProductCall& p) {
   return (p.rows + S::kRows - 1) / S::kRows * ((p.all_columns + S::kColumns - 1) / S::kColumns) *
-         (p.examples_are == Examples::kApart ? p.examples : 1);
+         (p.examples_are == Examples::kApart ? p.examples : 1) * p.sum_count;
 }
 template <class S>
 void start_tiles(const ProductCall& p, void* stream) {
-  std::int64_t terms = 0;
-  for (int k = 0; k < p.pair_count; ++k) {
-    terms += p.pairs[k].inner * (p.examples_are == Examples::kAsTerms ? p.examples : 1);
+  std::int64_t terms = 0;  // of the longest sum
+  for (int n = 0; n < p.sum_count; ++n) {
+    std::int64_t inner = 0;
+    for (int k = p.sums[n].first; k < p.sums[n].end; ++k) {
+      inner += p.pairs[k].inner;
+    }
+    terms = std::max(terms, inner * (p.examples_are == Examples::kAsTerms ? p.examples : 1));
   }
   constexpr std::int64_t kTermsOfGroup = 8;  // fewer do not pay the addition of groups
   const auto groups =
@@ -353,134 +372,191 @@ void start_in_tiles(const ProductCall& p, void* stream) {
   }
 }
 
-std::int64_t rows_of(const Operand& o, ext::Transposed t) {
-  return t == ext::Transposed::kNo ? o.dim[0] : o.dim[1];
+std::int64_t rows_of(const Operand& o, Transposed t) {
+  return t == Transposed::kNo ? o.dim[0] : o.dim[1];
 }
-std::int64_t columns_of(const Operand& o, ext::Transposed t) {
-  return t == ext::Transposed::kNo ? o.dim[1] : o.dim[0];
+std::int64_t columns_of(const Operand& o, Transposed t) {
+  return t == Transposed::kNo ? o.dim[1] : o.dim[0];
 }
 
-/// One call, of up to kMostPairs pairs of factors.
-class DeviceProduct {
+/// A product or a sum of products, without pairs that have no examples.
+struct HostSum {
+  const Operand* c;
+  const Operand* start;
+  Write write;
+  Transposed ta, tb;
+  std::span<const ext::Factors> pairs;
+  std::int64_t rows, columns, examples;
+  bool shares;  ///< all examples have the same left factors
+};
+[[nodiscard]] std::int64_t examples_of(const ext::Factors& f, const Operand& c) {
+  return f.a->examples == 0 || f.b->examples == 0
+             ? std::int64_t{0}
+             : std::max({f.a->examples, f.b->examples, c.examples});
+}
+
+/// Sums of equal shapes on their way to a launch.
+class DeviceProducts {
  public:
-  DeviceProduct(const Operand& c, Write write, std::int64_t examples)
-      : c_(c), write_(write), table_(examples) {
-    p_.examples = examples;
-  }
-  void add(const Operand& a, ext::Transposed ta, const Operand& b, ext::Transposed tb) {
-    const auto factor = [](const Operand& o, ext::Transposed t) {
-      const std::int64_t rows = o.dim[0];
-      return t == ext::Transposed::kNo ? Factor{{}, 1, rows} : Factor{{}, rows, 1};
-    };
-    FactorPair& pair = p_.pairs[p_.pair_count];
-    pair = {factor(a, ta), factor(b, tb), columns_of(a, ta)};
-    factors_[p_.pair_count][0] = &a;
-    factors_[p_.pair_count++][1] = &b;
-    p_.rows = rows_of(a, ta);
-    p_.columns = columns_of(b, tb);
-  }
-  void set_sum_over_nothing(std::int64_t rows, std::int64_t columns) {
-    p_.rows = rows;
-    p_.columns = columns;
-  }
-  void set_start(const Operand& start) { start_ = &start; }
-
-  void run(void* stream) {
-    std::size_t numbers[kMostPairs][2];
-    for (int k = 0; k < p_.pair_count; ++k) {
-      numbers[k][0] = table_.read(*factors_[k][0]);
-      numbers[k][1] = table_.read(*factors_[k][1]);
+  explicit DeviceProducts(void* stream) : stream_(stream) {}
+  /// Starts the sums until now first, if this one does not fit beside them.
+  void add(const HostSum& s) {
+    const std::size_t pairs = pair_count() + s.pairs.size();
+    if (count_ != 0 && (count_ == kMostSums || pairs > kMostPairs || !fits(s, sums_[0]))) {
+      start();
     }
-    const std::size_t c = table_.write(c_, write_);
-    const std::size_t start = start_ != nullptr ? table_.read(*start_) : c;
-    table_.cut();
-    for (int k = 0; k < p_.pair_count; ++k) {
-      p_.pairs[k].a.operand = table_.operand(numbers[k][0]);
-      p_.pairs[k].b.operand = table_.operand(numbers[k][1]);
-    }
-    p_.c = table_.operand(c);
-    p_.start = table_.operand(start);
-    p_.has_start = start_ != nullptr ? 1 : 0;
-    p_.segments = table_.segments();
-    p_.examples_are = examples();
-    p_.all_columns = p_.columns * (p_.examples_are == Examples::kAsColumns ? p_.examples : 1);
-    if (p_.rows * p_.all_columns != 0 && p_.examples != 0) {
-      const WordsOnDevice words(table_.words(), stream);
-      p_.words = words.get();
-      start_in_tiles(p_, stream);
+    sums_[count_++] = s;
+  }
+  void start() {
+    const std::span<const HostSum> all(sums_, count_);
+    count_ = 0;
+    if (!all.empty() && !start_at_once(all)) {
+      for (const HostSum& s : all) {
+        (void)start_at_once({&s, 1});
+      }
     }
   }
 
  private:
-  [[nodiscard]] Examples examples() {
-    if (c_.examples == 1 && p_.examples != 1) {
+  [[nodiscard]] std::size_t pair_count() const {
+    std::size_t count = 0;
+    std::for_each(sums_, sums_ + count_, [&](const HostSum& s) { count += s.pairs.size(); });
+    return count;
+  }
+  [[nodiscard]] static bool fits(const HostSum& s, const HostSum& other) {
+    return s.rows == other.rows && s.columns == other.columns && s.examples == other.examples &&
+           s.shares == other.shares && (s.c->examples == 1) == (other.c->examples == 1) &&
+           (s.start == nullptr) == (other.start == nullptr);
+  }
+  /// False, without a start, if results of several sums meet.
+  [[nodiscard]] bool start_at_once(std::span<const HostSum> all) const {
+    const HostSum& first = all[0];
+    ProductCall p{};
+    p.rows = first.rows;
+    p.columns = first.columns;
+    p.examples = first.examples;
+    p.has_start = first.start != nullptr ? 1 : 0;
+    OperandTable table(p.examples);
+    std::size_t numbers[kMostPairs][2];
+    std::size_t results[kMostSums][2];
+    for (const HostSum& s : all) {
+      SumOfPairs& sum = p.sums[p.sum_count];
+      sum.first = p.sum_count == 0 ? 0 : p.sums[p.sum_count - 1].end;
+      sum.end = sum.first;
+      for (const ext::Factors& f : s.pairs) {
+        numbers[sum.end][0] = table.read(*f.a);
+        numbers[sum.end][1] = table.read(*f.b);
+        p.pairs[sum.end++] = {factor(*f.a, s.ta), factor(*f.b, s.tb), columns_of(*f.a, s.ta)};
+      }
+      results[p.sum_count][0] = table.write(*s.c, s.write);
+      results[p.sum_count][1] = s.start != nullptr ? table.read(*s.start) : results[p.sum_count][0];
+      ++p.sum_count;
+    }
+    table.cut();
+    // A product reads no memory of its results, so results meet results at most.
+    const Meeting meeting =
+        p.examples > 1 || all.size() > 1 ? table.meeting(false) : Meeting::kNowhere;
+    if (all.size() > 1 && meeting != Meeting::kNowhere) {
+      return false;
+    }
+    for (int k = 0; k < p.sums[p.sum_count - 1].end; ++k) {
+      p.pairs[k].a.operand = table.operand(numbers[k][0]);
+      p.pairs[k].b.operand = table.operand(numbers[k][1]);
+    }
+    for (int n = 0; n < p.sum_count; ++n) {
+      p.sums[n].c = table.operand(results[n][0]);
+      p.sums[n].start = table.operand(results[n][1]);
+    }
+    p.segments = table.segments();
+    p.examples_are = examples_are(first, meeting);
+    p.all_columns = p.columns * (p.examples_are == Examples::kAsColumns ? p.examples : 1);
+    if (p.rows * p.all_columns != 0 && p.examples != 0) {
+      const WordsOnDevice words(table.words(), stream_);
+      p.words = words.get();
+      start_in_tiles(p, stream_);
+    }
+    return true;
+  }
+  [[nodiscard]] static Factor factor(const Operand& o, Transposed t) {
+    const std::int64_t rows = o.dim[0];
+    return t == Transposed::kNo ? Factor{{}, 1, rows} : Factor{{}, rows, 1};
+  }
+  [[nodiscard]] static Examples examples_are(const HostSum& s, Meeting meeting) {
+    if (s.c->examples == 1 && s.examples != 1) {
       return Examples::kAsTerms;
     }
-    // A product reads no memory of its results, so results meet results at most.
-    if (p_.examples > 1 && table_.meeting(false) != Meeting::kNowhere) {
+    if (meeting != Meeting::kNowhere) {
       return Examples::kInOrder;
     }
-    const bool share = std::all_of(factors_, factors_ + p_.pair_count,
-                                   [](const auto& pair) { return pair[0]->examples == 1; });
-    return share ? Examples::kAsColumns : Examples::kApart;
+    return s.shares ? Examples::kAsColumns : Examples::kApart;
   }
 
-  const Operand& c_;
-  Write write_;
-  const Operand* start_ = nullptr;
-  const Operand* factors_[kMostPairs][2] = {};
-  OperandTable table_;
-  ProductCall p_{};
+  void* stream_;
+  HostSum sums_[kMostSums];
+  std::size_t count_ = 0;
 };
+
+/// Adds a sum whose pairs have equally many examples, of at most kMostPairs pairs at a time.
+void add_pairs(DeviceProducts& to, HostSum s) {
+  for (std::span<const ext::Factors> left = s.pairs; !left.empty();) {
+    s.pairs = left.first(std::min<std::size_t>(left.size(), kMostPairs));
+    s.shares = std::all_of(s.pairs.begin(), s.pairs.end(),
+                           [](const ext::Factors& f) { return f.a->examples == 1; });
+    to.add(s);
+    left = left.subspan(s.pairs.size());
+    if (!left.empty()) {
+      to.start();
+    }
+    s.write = Write::kAdd;
+    s.start = nullptr;
+  }
+}
+void add_sum(DeviceProducts& to, HostSum s) {
+  const ext::Factors& first = s.pairs.front();
+  s.rows = rows_of(*first.a, s.ta);
+  s.columns = columns_of(*first.b, s.tb);
+  s.examples = examples_of(first, *s.c);
+  const bool is_one = std::all_of(s.pairs.begin(), s.pairs.end(), [&](const ext::Factors& f) {
+    return examples_of(f, *s.c) == s.examples;
+  });
+  if (is_one && s.examples != 0) {
+    add_pairs(to, s);
+    return;
+  }
+  for (const ext::Factors& f : s.pairs) {
+    HostSum one = s;
+    one.examples = examples_of(f, *s.c);
+    one.pairs = {&f, 1};
+    if (one.examples != 0) {
+      add_pairs(to, one);
+    } else {
+      one.examples = s.c->examples;
+      one.pairs = {};
+      to.add(one);
+    }
+    to.start();
+    s.write = Write::kAdd;
+    s.start = nullptr;
+  }
+}
 
 }  // namespace
 
-void start_product(const Operand& a, ext::Transposed ta, const Operand& b, ext::Transposed tb,
+void start_product(const Operand& a, Transposed ta, const Operand& b, Transposed tb,
                    const Operand& c, Write write, void* cuda_stream) {
-  if (a.examples == 0 || b.examples == 0) {
-    DeviceProduct nothing(c, write, c.examples);
-    nothing.set_sum_over_nothing(rows_of(a, ta), columns_of(b, tb));
-    nothing.run(cuda_stream);
-    return;
-  }
-  DeviceProduct product(c, write, std::max({a.examples, b.examples, c.examples}));
-  product.add(a, ta, b, tb);
-  product.run(cuda_stream);
+  const ext::Factors pair{&a, &b};
+  DeviceProducts products(cuda_stream);
+  add_sum(products, {&c, nullptr, write, ta, tb, {&pair, 1}, 0, 0, 0, false});
+  products.start();
 }
 
-void start_product_plus(const Operand& start, const Operand& a, const Operand& b, const Operand& c,
-                        void* cuda_stream) {
-  DeviceProduct product(c, Write::kStore, c.examples);
-  product.add(a, ext::Transposed::kNo, b, ext::Transposed::kNo);
-  product.set_start(start);
-  product.run(cuda_stream);
-}
-
-void start_transposed_products(std::span<const ext::Factors> all, const Operand& c, Write write,
-                               void* cuda_stream) {
-  const auto examples = [&](const ext::Factors& f) {
-    return f.a->examples == 0 || f.b->examples == 0
-               ? std::int64_t{0}
-               : std::max({f.a->examples, f.b->examples, c.examples});
-  };
-  const std::int64_t n = all.empty() ? 0 : examples(all[0]);
-  const bool is_one_sum = n != 0 && std::all_of(all.begin(), all.end(), [&](const ext::Factors& f) {
-                            return examples(f) == n;
-                          });
-  for (; !is_one_sum && !all.empty(); all = all.subspan(1), write = Write::kAdd) {
-    start_product(*all[0].a, ext::Transposed::kYes, *all[0].b, ext::Transposed::kNo, c, write,
-                  cuda_stream);
+void start_products(std::span<const ext::ProductSum> all, void* cuda_stream) {
+  DeviceProducts products(cuda_stream);
+  for (const ext::ProductSum& s : all) {
+    const Write write = s.start != nullptr ? Write::kStore : s.write;
+    add_sum(products, {s.c, s.start, write, s.ta, Transposed::kNo, s.pairs, 0, 0, 0, false});
   }
-  while (!all.empty()) {
-    const std::size_t count = std::min<std::size_t>(all.size(), kMostPairs);
-    DeviceProduct product(c, write, n);
-    for (const ext::Factors& f : all.first(count)) {
-      product.add(*f.a, ext::Transposed::kYes, *f.b, ext::Transposed::kNo);
-    }
-    product.run(cuda_stream);
-    all = all.subspan(count);
-    write = Write::kAdd;
-  }
+  products.start();
 }
 
 }  // namespace dynet::kernels

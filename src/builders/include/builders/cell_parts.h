@@ -25,6 +25,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 
 #include "dynet/ext/op.h"
@@ -123,37 +124,50 @@ class CellCall {
   [[nodiscard]] const ext::Operand& d_state(std::size_t i) const { return call_.d_in[at(i)]; }
   [[nodiscard]] std::span<const ext::Operand> sums() const { return call_.saved.first(kGates); }
 
-  /// Stores or adds biases and products with inputs.
-  void add_inputs() const {
-    std::array<bool, kGates> is_begun;
-    is_begun.fill(heads_ == 0);
+  /// Adds biases, products with inputs, and products with the terms of the state, whose `at` is an
+  /// argument of the state, to the sums: the parts that the call has.
+  void add_products(std::initializer_list<GateTerm> of_state) const {
+    GateSums<kGates, kMostTerms> all(call_, sums(), heads_ == 0);
     for (std::size_t i = terms_; i < call_.in.size(); i += Cell::kTermArgs) {
-      add_term<kGates>(call_, i, sums(), is_begun);
+      all.add({i, kGates});
     }
-    begin_others<kGates>(call_, sums(), is_begun);
+    if (terms_ == call_.in.size()) {
+      // Products start from biases only if they are of inputs, as in calls of parts.
+      all.finish();
+    }
+    for (const GateTerm& term : of_state) {
+      if (call_.has_state()) {
+        all.add({at(term.at), term.count, term.gate});
+      }
+    }
+    all.finish();
   }
-  /// Adds the products of `kCount` matrices, from argument i of the state on, and of the vector
-  /// behind them, to `kCount` of the sums.
-  template <unsigned kCount>
-  void add_state(std::size_t i, std::size_t first_gate = 0) const {
-    std::array<bool, kCount> is_begun;
-    is_begun.fill(true);
-    add_term<kCount>(call_, at(i), sums().subspan(first_gate, kCount), is_begun);
-  }
-  template <unsigned kCount>
-  void back_through_state(std::size_t i, const ext::Operand& dx) const {
-    back_through_term<kCount>(call_, at(i), sums().first(kCount), dx);
+  /// A term of the state, and the gradient of its vector.
+  struct BackTerm {
+    GateTerm term;
+    const ext::Operand& dx;
+  };
+  void back_through_state(std::initializer_list<BackTerm> all) const {
+    GateGradients<kGates, kMostTerms> gradients(call_, sums());
+    for (const auto& [term, dx] : all) {
+      gradients.add({at(term.at), term.count, term.gate}, dx);
+    }
+    gradients.finish();
   }
   void back_through_inputs() const {
     for (std::size_t g = 0; g < heads_; ++g) {
       give_gradient(call_, g, sums()[g]);
     }
+    GateGradients<kGates, kMostTerms> gradients(call_, sums());
     for (std::size_t i = terms_; i < call_.in.size(); i += Cell::kTermArgs) {
-      back_through_term<kGates>(call_, i, sums(), call_.d_in[i + kGates]);
+      gradients.add({i, kGates}, call_.d_in[i + kGates]);
     }
+    gradients.finish();
   }
 
  private:
+  static constexpr std::size_t kMostTerms = 3;  ///< of a list: x, h and c
+
   ext::Call& call_;
   std::size_t heads_;
   std::size_t terms_;

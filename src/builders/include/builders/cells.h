@@ -61,9 +61,8 @@ struct VanillaCell {
   }
   void forward(ext::Call& call) const {
     const CellCall<VanillaCell> cell(call);
-    cell.add_inputs();
+    cell.add_products({{kMatrix, 1}});
     if (call.has_state()) {
-      cell.add_state<1>(kMatrix);
       PartOfCell<ops::LstmCell>(call, 0, {call.saved[kSum], cell.state(kOldCell)},
                                 {call.out[0], call.out[1]}, {call.saved[kGates]}, {forget_bias})
           .forward();
@@ -77,7 +76,7 @@ struct VanillaCell {
                                 {call.out[0], ops::nothing(call.out[1].dim)}, {call.saved[kGates]},
                                 {forget_bias})
           .backward(call.d_out, {sum, cell.d_state(kOldCell)});
-      cell.back_through_state<1>(kMatrix, cell.d_state(kOld));
+      cell.back_through_state({{{kMatrix, 1}, cell.d_state(kOld)}});
     }
     cell.back_through_inputs();
   }
@@ -142,11 +141,10 @@ struct GruCell {
   void forward(ext::Call& call) const {
     const CellCall<GruCell> cell(call);
     const auto& saved = call.saved;
-    cell.add_inputs();
+    cell.add_products({{kHz, 2}});
     if (!call.has_state()) {
       return;
     }
-    cell.add_state<2>(kHz);
     PartOfCell<ops::GatedSum>(call, kOneGate, {saved[kR], cell.state(kOld), {}, {}}, {saved[kKept]},
                               {saved[kOpen]})
         .forward();
@@ -211,7 +209,7 @@ struct GruCell {
                          d_kept, ext::Write::kStore);
     PartOfCell<ops::GatedSum>(call, kOneGate, {unread, old, {}, {}}, {unread}, {saved[kOpen]})
         .backward(d_kept, {saved[kR], d_old.next(), {}, {}});
-    cell.back_through_state<2>(kHz, d_old.next());
+    cell.back_through_state({{{kHz, 2}, d_old.next()}});
     d_old.finish();
   }
 };
@@ -257,9 +255,8 @@ struct CoupledCell {
   void forward(ext::Call& call) const {
     const CellCall<CoupledCell> cell(call);
     const auto& saved = call.saved;
-    cell.add_inputs();
+    cell.add_products({{kHi, 3}});
     if (call.has_state()) {
-      cell.add_state<3>(kHi);
       PartOfCell<ops::CoupledLstmCell>(call, 0,
                                        {saved[kI], saved[kG], saved[kO], cell.state(kOldCell)},
                                        {call.out[0], call.out[1]}, {saved[kOpen]})
@@ -274,7 +271,7 @@ struct CoupledCell {
       PartOfCell<ops::CoupledLstmCell>(call, 0, {unread, unread, unread, cell.state(kOldCell)},
                                        {call.out[0], unread}, {saved[kOpen]})
           .backward(call.d_out, {saved[kI], saved[kG], saved[kO], cell.d_state(kOldCell)});
-      cell.back_through_state<3>(kHi, cell.d_state(kOld));
+      cell.back_through_state({{{kHi, 3}, cell.d_state(kOld)}});
     }
     cell.back_through_inputs();
   }
@@ -350,12 +347,10 @@ struct PeepholeCell {
   void forward(ext::Call& call) const {
     const CellCall<PeepholeCell> cell(call);
     const auto& saved = call.saved;
-    cell.add_inputs();
+    cell.add_products({{kHi, 3}, {kOldToI, 1, kI}});
     if (!call.has_state()) {
       return;
     }
-    cell.add_state<3>(kHi);
-    cell.add_state<1>(kOldToI, kI);
     const ext::Operand& created = call.out[0];
     PartOfCell<ops::CoupledLstmC>(call, 0, {saved[kI], saved[kG], cell.state(kOldCell)}, {created},
                                   {saved[kGates]})
@@ -453,9 +448,9 @@ struct PeepholeCell {
     PartOfCell<ops::CoupledLstmC>(call, 0, {unread, unread, cell.state(kOldCell)}, {unread},
                                   {saved[kGates]})
         .backward(d_created, {saved[kI], saved[kG], d_old_cell.first()});
-    cell.back_through_state<1>(kOldToI, d_old_cell.next());
+    cell.back_through_state(
+        {{{kOldToI, 1, kI}, d_old_cell.next()}, {{kHi, 3}, cell.d_state(kOld)}});
     d_old_cell.finish();
-    cell.back_through_state<3>(kHi, cell.d_state(kOld));
   }
 };
 
@@ -485,9 +480,8 @@ struct TanhCell {
   std::array<Dim, kSaved> saved(const ext::Shapes& in) const { return {Dim({in[0].rows()})}; }
   void forward(ext::Call& call) const {
     const CellCall<TanhCell> cell(call);
-    cell.add_inputs();
+    cell.add_products({{kMatrix, 1}});
     if (call.has_state()) {
-      cell.add_state<1>(kMatrix);
       PartOfCell<ops::Tanh>(call, 0, {call.saved[0]}, {call.out[0]}, {}).forward();
     }
   }
@@ -497,7 +491,7 @@ struct TanhCell {
       const ext::Operand& sum = call.saved[0];
       PartOfCell<ops::Tanh>(call, 0, {ops::nothing(sum.dim)}, {call.out[0]}, {})
           .backward(call.d_out[0], {sum});
-      cell.back_through_state<1>(kMatrix, cell.d_state(kOld));
+      cell.back_through_state({{{kMatrix, 1}, cell.d_state(kOld)}});
     }
     cell.back_through_inputs();
   }

@@ -69,14 +69,13 @@ struct GateProducts {
   }
   void forward(ext::Call& call) const {
     const std::size_t head = call.has_heads() ? kGates : 0;
-    std::array<bool, kGates> is_begun;
-    is_begun.fill(head == 0);
+    GateSums<kGates, kMostTerms> sums(call, call.out, head == 0);
     for (std::size_t i = head; i < call.in.size(); i += kTermArgs) {
-      add_term<kGates>(call, i, call.out, is_begun);
+      sums.add({i, kGates});
     }
-    begin_others<kGates>(call, call.out, is_begun);
+    sums.finish();
   }
-  /// Beside gradient(to): the gradient of x is one call for the matrices of all gates.
+  /// Beside gradient(to): the gradients of all x are one list.
   void backward(ext::Call& call) const {
     const std::size_t head = call.has_heads() ? kGates : 0;
     for (std::size_t g = 0; g < head; ++g) {
@@ -86,9 +85,11 @@ struct GateProducts {
         give_gradient(call, g, call.d_out[g]);
       }
     }
+    GateGradients<kGates, kMostTerms> gradients(call, call.d_out);
     for (std::size_t i = head; i < call.in.size(); i += kTermArgs) {
-      back_through_term<kGates>(call, i, call.d_out, call.d_in[i + kGates]);
+      gradients.add({i, kGates}, call.d_in[i + kGates]);
     }
+    gradients.finish();
   }
   void gradient(auto& to) const {
     std::array<ext::GradientBuilder::Node, kGates> dy;
@@ -120,6 +121,9 @@ struct GateProducts {
               {{}, {b, b, b, b, w, w, w, w, {3}, {4, 5}, b, {4, 5}, b, {5}}}};
     }
   }
+
+ private:
+  static constexpr std::size_t kMostTerms = 8;  ///< of a list: x, and two vectors of three children
 };
 
 /// The node of GateProducts over the list: an expression for each gate. An empty expression stands

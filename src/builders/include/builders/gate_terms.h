@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "dynet/ext/op.h"
@@ -18,85 +19,167 @@ namespace dynet::builders {
 
 inline bool is_placeholder(const ext::Operand& w) { return w.dim.nd == 1; }
 
-/// Memory for vectors like x side by side; without it every gate would go through the blocks of x,
-/// which costs nothing where starts cost (kernels/starts_cost.h).
-inline ext::Operand make_room(const ext::Call& call, const ext::Operand& x, ext::Block& block) {
-  const std::int64_t bytes = x.examples * x.size() * ext::bytes_of(call.kernels.number());
-  block = {call.scratch(bytes), x.examples, true};
-  return {.dim = x.dim, .examples = x.examples, .blocks = &block, .block_count = 1};
-}
-inline ext::Operand in_one_block(const ext::Call& call, const ext::Operand& x, ext::Block& block) {
-  if (x.one_block() || kernels::starts_cost(call)) {
-    return x;
+/// Memory for vectors like x side by side, if a term needs it: without the memory every gate would
+/// go through the blocks of x, which costs nothing where starts cost (kernels/starts_cost.h).
+class Room {
+ public:
+  [[nodiscard]] static bool is_needed(const ext::Call& call, const ext::Operand& x) {
+    return !x.one_block() && !kernels::starts_cost(call);
   }
-  const ext::Operand to = make_room(call, x, block);
-  call.kernels.move(ext::whole_move(x.size()), x, to, ext::Write::kStore);
-  return to;
-}
+  Room(const ext::Call& call, const ext::Operand& x)
+      : block_{call.scratch(x.examples * x.size() * ext::bytes_of(call.kernels.number())),
+               x.examples, true},
+        vectors_{.dim = x.dim, .examples = x.examples, .blocks = &block_, .block_count = 1} {}
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+  ~Room() = default;
+  [[nodiscard]] const ext::Operand& vectors() const { return vectors_; }
 
-/// Adds the products of the term that begins at argument i to the sums. A sum that is not begun
-/// starts with its bias, argument g.
-template <unsigned kGates>
-void add_term(const ext::Call& call, std::size_t i, std::span<const ext::Operand> sums,
-              std::array<bool, kGates>& is_begun) {
-  using ext::Transposed;
-  ext::Block room;
-  const ext::Operand x = in_one_block(call, call.in[i + kGates], room);
-  for (std::size_t g = 0; g < kGates; ++g) {
-    const ext::Operand& w = call.in[i + g];
-    if (is_placeholder(w)) {
-      continue;
-    }
-    if (is_begun[g]) {
-      call.kernels.product(w, Transposed::kNo, x, Transposed::kNo, sums[g], ext::Write::kAdd);
-    } else {
-      call.kernels.product_plus(call.in[g], w, x, sums[g]);
-    }
-    is_begun[g] = true;
-  }
-}
-/// Makes each sum without a product its bias.
-template <unsigned kGates>
-void begin_others(const ext::Call& call, std::span<const ext::Operand> sums,
-                  const std::array<bool, kGates>& is_begun) {
-  for (std::size_t g = 0; g < kGates; ++g) {
-    if (!is_begun[g]) {
-      call.kernels.move(ext::whole_move(sums[g].size()), call.in[g], sums[g], ext::Write::kStore);
-    }
-  }
-}
+ private:
+  ext::Block block_;
+  ext::Operand vectors_;
+};
 
-/// From the gradients of the sums: gives the gradients of the matrices of the term that begins at
-/// argument i, and writes the gradient of its vector to dx.
-template <unsigned kGates>
-void back_through_term(ext::Call& call, std::size_t i, std::span<const ext::Operand> d_sums,
-                       const ext::Operand& dx) {
-  const bool has_room = !dx.absent() && !dx.one_block() && !kernels::starts_cost(call);
-  ext::Block room;
-  const ext::Operand sum = has_room ? make_room(call, dx, room) : dx;
-  std::array<ext::Factors, kGates> factors;
-  std::size_t count = 0;
-  for (std::size_t g = 0; g < kGates; ++g) {
-    const ext::Operand& dy = d_sums[g];
-    if (dy.absent() || is_placeholder(call.in[i + g])) {
-      give_nothing(call, i + g);
-      continue;
+/// Terms of a cell's gates: `count` matrices from argument `at` on, one for each gate from `gate`
+/// on, and behind them the vector that they multiply.
+struct GateTerm {
+  std::size_t at;
+  unsigned count;
+  unsigned gate = 0;
+  [[nodiscard]] std::size_t vector() const { return at + count; }
+};
+
+/// The sums of the gates: products with their terms, which are one list for the device, of up to
+/// kMostTerms terms. Lives in one forward call.
+template <unsigned kGates, std::size_t kMostTerms>
+class GateSums {
+ public:
+  /// `are_begun`: products are added to the sums. Otherwise each begins with its bias, argument g.
+  GateSums(const ext::Call& call, std::span<const ext::Operand> sums, bool are_begun)
+      : call_(call), sums_(sums) {
+    is_begun_.fill(are_begun);
+  }
+  void add(const GateTerm& term) {
+    if (terms_ == kMostTerms) {
+      run();
     }
-    give_weight(call, i + g, dy, call.in[i + kGates]);
-    factors[count++] = {&call.in[i + g], &dy};
+    const ext::Operand* x = &call_.in[term.vector()];
+    if (Room::is_needed(call_, *x)) {
+      const ext::Operand& room = rooms_[terms_].emplace(call_, *x).vectors();
+      call_.kernels.move(ext::whole_move(x->size()), *x, room, ext::Write::kStore);
+      x = &room;
+    }
+    for (unsigned k = 0; k < term.count; ++k) {
+      const ext::Operand& w = call_.in[term.at + k];
+      if (!is_placeholder(w)) {
+        auto& count = counts_[term.gate + k];
+        pairs_[term.gate + k][count++] = {&w, x};
+      }
+    }
+    ++terms_;
   }
-  if (dx.absent()) {
-    return;
+  /// Computes the products, and makes each sum without one its bias.
+  void finish() {
+    run();
+    for (std::size_t g = 0; g < kGates; ++g) {
+      if (!is_begun_[g]) {
+        call_.kernels.move(ext::whole_move(sums_[g].size()), call_.in[g], sums_[g],
+                           ext::Write::kStore);
+        is_begun_[g] = true;
+      }
+    }
   }
-  if (count == 0) {
-    give_nothing(call, dx);
-    return;
+
+ private:
+  void run() {
+    std::array<ext::ProductSum, kGates> list;
+    std::size_t count = 0;
+    for (std::size_t g = 0; g < kGates; ++g) {
+      if (counts_[g] != 0) {
+        list[count++] = {.pairs = {pairs_[g].data(), counts_[g]},
+                         .c = &sums_[g],
+                         .write = ext::Write::kAdd,
+                         .start = is_begun_[g] ? nullptr : &call_.in[g]};
+        is_begun_[g] = true;
+      }
+    }
+    if (count != 0) {
+      call_.kernels.products({list.data(), count});
+    }
+    counts_.fill(0);
+    terms_ = 0;
   }
-  call.kernels.transposed_products({factors.data(), count}, sum);
-  if (has_room) {
-    call.kernels.move(ext::whole_move(dx.size()), sum, dx);
+
+  const ext::Call& call_;
+  std::span<const ext::Operand> sums_;
+  std::array<bool, kGates> is_begun_;
+  std::array<std::array<ext::Factors, kMostTerms>, kGates> pairs_;
+  std::array<std::size_t, kGates> counts_{};
+  std::array<std::optional<Room>, kMostTerms> rooms_;
+  std::size_t terms_ = 0;
+};
+
+/// From the gradients of the sums: the gradients of the matrices, and of the vectors that they
+/// multiply, which are one list for the device, of up to kMostTerms terms. Lives in one backward
+/// call.
+template <unsigned kGates, std::size_t kMostTerms>
+class GateGradients {
+ public:
+  GateGradients(ext::Call& call, std::span<const ext::Operand> d_sums)
+      : call_(call), d_sums_(d_sums) {}
+  /// Gives the gradients of the term's matrices; `dx`, the gradient of its vector, is written by
+  /// finish().
+  void add(const GateTerm& term, const ext::Operand& dx) {
+    if (terms_ == kMostTerms) {
+      finish();
+    }
+    auto& factors = factors_[terms_];
+    std::size_t count = 0;
+    for (unsigned k = 0; k < term.count; ++k) {
+      const ext::Operand& dy = d_sums_[term.gate + k];
+      const std::size_t i = term.at + k;
+      if (dy.absent() || is_placeholder(call_.in[i])) {
+        give_nothing(call_, i);
+        continue;
+      }
+      give_weight(call_, i, dy, call_.in[term.vector()]);
+      factors[count++] = {&call_.in[i], &dy};
+    }
+    if (dx.absent()) {
+      return;
+    }
+    if (count == 0) {
+      give_nothing(call_, dx);
+      return;
+    }
+    to_[terms_] = &dx;
+    const ext::Operand* sum = &dx;
+    if (Room::is_needed(call_, dx)) {
+      sum = &rooms_[terms_].emplace(call_, dx).vectors();
+    }
+    list_[terms_++] = {.pairs = {factors.data(), count}, .c = sum, .ta = ext::Transposed::kYes};
   }
-}
+  void finish() {
+    if (terms_ != 0) {
+      call_.kernels.products({list_.data(), terms_});
+    }
+    for (std::size_t t = 0; t < terms_; ++t) {
+      if (list_[t].c != to_[t]) {
+        call_.kernels.move(ext::whole_move(to_[t]->size()), *list_[t].c, *to_[t]);
+      }
+    }
+    terms_ = 0;
+  }
+
+ private:
+  ext::Call& call_;
+  std::span<const ext::Operand> d_sums_;
+  std::array<std::array<ext::Factors, kGates>, kMostTerms> factors_;
+  std::array<ext::ProductSum, kMostTerms> list_;
+  std::array<const ext::Operand*, kMostTerms> to_;
+  std::array<std::optional<Room>, kMostTerms> rooms_;
+  std::size_t terms_ = 0;
+};
 
 /// Gives the gradients of a term, in nodes.
 template <unsigned kGates>

@@ -9,8 +9,8 @@
 // selections and inverses start a kernel for each piece of memory. Every sum has one order, so that
 // equal calls give equal bits.
 //
-// The kernels are the plainest that are right, and no library's. Example: product() has a thread
-// for each square of four by four results, and reads both factors from memory for each square.
+// The kernels are the plainest that are right, and no library's; products are in tiles
+// (cuda/products.cu).
 
 #include <cstdint>
 #include <span>
@@ -23,11 +23,8 @@ void start_move(const ext::Move& m, const ext::Operand& x, const ext::Operand& y
                 void* cuda_stream);
 void start_product(const ext::Operand& a, ext::Transposed ta, const ext::Operand& b,
                    ext::Transposed tb, const ext::Operand& c, ext::Write write, void* cuda_stream);
-/// c = start + a * b, as Kernels::product_plus.
-void start_product_plus(const ext::Operand& start, const ext::Operand& a, const ext::Operand& b,
-                        const ext::Operand& c, void* cuda_stream);
-void start_transposed_products(std::span<const ext::Factors> all, const ext::Operand& c,
-                               ext::Write write, void* cuda_stream);
+/// As Kernels::products: one launch for sums of equal shapes whose results do not meet.
+void start_products(std::span<const ext::ProductSum> all, void* cuda_stream);
 void start_scan(unsigned axis, ext::ScanFrom from, const ext::Operand& x, const ext::Operand& y,
                 void* cuda_stream);
 /// Compares each pair of elements of a line.
