@@ -81,7 +81,7 @@ def check(name: str, command: list[str], folder: Path) -> bool:
 def main() -> None:
     in_python = sys.argv[1] == "python"
     programs = Path(sys.argv[1]).resolve()
-    failed = 0
+    same: list[bool] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for kind, text in DATA.items():
@@ -91,12 +91,13 @@ def main() -> None:
             out = [f"--out={folder}"] if program == "listops" else []
             if not in_python:
                 command = [str(programs / program), *files, *options, *out]
-                failed += not check(program, command, folder)
+                same.append(check(program, command, folder))
             elif program in IN_PYTHON:
                 script = [sys.executable, str(HERE / "python" / f"{program}.py")]
                 options = IN_PYTHON[program] or options
-                failed += not check(f"{program}.py", [*script, *files, *options, *out], folder)
-    sys.exit(1 if failed else 0)
+                same.append(check(f"{program}.py", [*script, *files, *options, *out], folder))
+    print(f"{same.count(True)} passed, {same.count(False)} failed")
+    sys.exit(0 if all(same) else 1)
 
 
 if __name__ == "__main__":
