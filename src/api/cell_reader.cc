@@ -124,6 +124,22 @@ std::vector<ValueId> CellReader::arguments_of(const graph::Node& node) const {
   return args;
 }
 
+/// For one example of all arguments, also if calls of the node see columns.
+std::vector<Dim> CellReader::saved_shapes_of(const graph::Node& node) const {
+  const graph::Signature& signature = *node.signature;
+  const ext::Record& record = *signature.record;
+  std::vector<Dim> saved(signature.saved, signature.saved + record.saved);
+  if (signature.cut != 0 && record.saved != 0) {
+    std::vector<Dim> dims;
+    for (const NodeId a : node.arguments()) {
+      dims.push_back(graph_.dim(a).single_batch());
+    }
+    record.saved_shapes(signature.op, ext::Shapes(*record.info, dims, 1, signature.payload_count),
+                        saved.data());
+  }
+  return saved;
+}
+
 void CellReader::add_step(NodeId n) {
   const graph::Node& node = graph_[n];
   const ext::Record& record = node.record();
@@ -144,7 +160,7 @@ void CellReader::add_step(NodeId n) {
     const std::span<const float> all = graph_.values(n);
     step.values.assign(all.begin(), all.end());
   }
-  step.saved.assign(node.signature->saved, node.signature->saved + record.saved);
+  step.saved = saved_shapes_of(node);
   for (std::uint32_t k = 0; k < record.outputs; ++k) {
     values_[n + k] = step.first + k;
     add_value(graph_.dim(n + k));

@@ -30,9 +30,10 @@ Assembled* Assembly::operands(const SegmentView& segment) {
   ext::Call& call = assembled->call;
   call.in = arena_.operands(assembled->arguments.size(), [&](std::size_t i) {
     const std::span<const NodeId> nodes = assembled->arguments[i].nodes;
+    const Seen seen(context_.graph, members[0], assembled->arguments[i].index);
     return record.has_whole && !nodes.empty()
-               ? by_node(stacked(nodes), context_.graph.dim(nodes[0]))
-               : stacked(nodes);
+               ? by_node(stacked(nodes, seen), context_.graph.dim(nodes[0]))
+               : stacked(nodes, seen);
   });
   call.out = arena_.operands(record.outputs, [&](std::size_t k) {
     const auto index = static_cast<std::uint32_t>(k);
@@ -93,16 +94,15 @@ std::span<const NodeId> Assembly::argument_nodes(const SegmentView& segment, std
 }
 
 /// The values of nodes, all examples of each.
-ext::Operand Assembly::stacked(std::span<const NodeId> nodes) {
+ext::Operand Assembly::stacked(std::span<const NodeId> nodes, const Seen& seen) {
   if (nodes.empty()) {
     return {};
   }
-  const graph::Node* const of = &context_.graph[0];
   const Values::Place* const places = values_.places();
-  return arena_.operand(context_.graph.dim(nodes[0]), context_.graph.example_bytes(nodes[0]),
-                        nodes.size(), [nodes, of, places](std::size_t i) {
+  return arena_.operand(seen.dim(nodes[0]), seen.bytes(nodes[0]), nodes.size(),
+                        [nodes, seen, places](std::size_t i) {
                           const NodeId n = nodes[i];
-                          return ext::Block{places[n].data, of[n].examples, false};
+                          return ext::Block{places[n].data, seen.examples(n), false};
                         });
 }
 
@@ -113,11 +113,11 @@ ext::Operand Assembly::output(const SegmentView& segment, std::uint32_t index) {
       segment.part != schedule::Part::kRest || nodes[segment.members[0]].record().saves_sums;
   const Values::Place* const places = values_.places();
   const std::span<const NodeId> members = segment.members;
-  const NodeId first = members[0] + index;
-  return arena_.operand(context_.graph.dim(first), context_.graph.example_bytes(first),
-                        members.size(), [members, index, stores, nodes, places](std::size_t i) {
-                          const NodeId m = members[i];
-                          return ext::Block{places[m + index].data, nodes[m].examples, stores};
+  const Seen seen(context_.graph, members[0]);
+  return arena_.operand(seen.dim(members[0] + index), seen.bytes(members[0] + index),
+                        members.size(), [members, index, stores, seen, places](std::size_t i) {
+                          const NodeId m = members[i] + index;
+                          return ext::Block{places[m].data, seen.examples(m), stores};
                         });
 }
 
@@ -132,9 +132,9 @@ ext::Operand Assembly::saved(std::span<const NodeId> members, std::uint32_t inde
                                   }),
                    dim);
   }
+  const Seen seen(context_.graph, members[0]);
   return arena_.operand(dim, saved.bytes(), members.size(), [&](std::size_t i) {
-    const NodeId m = members[i];
-    return ext::Block{saved.at(m), context_.graph.examples(m), true};
+    return ext::Block{saved.at(members[i]), seen.examples(members[i]), true};
   });
 }
 

@@ -31,9 +31,10 @@ void GradientOperands::attach(Assembled& assembled, std::span<const NodeId> memb
     if (has_sinks && leaves_products(context_.graph, segment, argument)) {
       return of_weight(argument.nodes[0]);
     }
+    const Seen seen(context_.graph, members[0], argument.index);
     return record.has_whole
-               ? by_node(of_nodes(argument.nodes), context_.graph.dim(argument.nodes[0]))
-               : of_nodes(argument.nodes);
+               ? by_node(of_nodes(argument.nodes, seen), context_.graph.dim(argument.nodes[0]))
+               : of_nodes(argument.nodes, seen);
   });
 }
 
@@ -50,20 +51,20 @@ void GradientOperands::settle(const Assembled& assembled) {
 /// dy of one output. Members whose output nobody used beside others whose output was used get
 /// zeros.
 ext::Operand GradientOperands::of_output(std::span<const NodeId> members, std::uint32_t output) {
-  const Dim& dim = context_.graph.dim(members[0] + output);
+  const Seen seen(context_.graph, members[0]);
+  const Dim& dim = seen.dim(members[0] + output);
   const Gradients::Notes notes = gradients_.notes();
   const bool used = std::any_of(members.begin(), members.end(),
                                 [&](NodeId m) { return notes.is_written(m + output); });
   if (!used) {
     return {.dim = dim.single_batch()};
   }
-  const graph::Node* const nodes = &context_.graph[0];
-  return arena_.operand(dim, context_.graph.example_bytes(members[0] + output), members.size(),
-                        [members, output, notes, nodes, this](std::size_t i) {
+  return arena_.operand(dim, seen.bytes(members[0] + output), members.size(),
+                        [members, output, notes, seen, this](std::size_t i) {
                           const NodeId m = members[i] + output;
                           void* data =
                               notes.is_written(m) ? notes.written(m) : gradients_.zeros_of(m);
-                          return ext::Block{data, nodes[m].examples, false};
+                          return ext::Block{data, seen.examples(m), false};
                         });
 }
 
@@ -102,23 +103,22 @@ ext::Operand GradientOperands::of_weight(NodeId n) {
 }
 
 /// Where the gradient of an operand goes: absent if none of its nodes wants one.
-ext::Operand GradientOperands::of_nodes(std::span<const NodeId> nodes) {
-  const Dim& dim = context_.graph.dim(nodes[0]);
+ext::Operand GradientOperands::of_nodes(std::span<const NodeId> nodes, const Seen& seen) {
+  const Dim& dim = seen.dim(nodes[0]);
   const Gradients::Notes notes = gradients_.notes();
   const bool wanted =
       std::any_of(nodes.begin(), nodes.end(), [&](NodeId a) { return notes.needs(a); });
   if (!wanted) {
     return {.dim = dim.single_batch()};
   }
-  const graph::Node* const of = &context_.graph[0];
-  return arena_.operand(dim, context_.graph.example_bytes(nodes[0]), nodes.size(),
-                        [nodes, notes, of, this](std::size_t i) {
+  return arena_.operand(dim, seen.bytes(nodes[0]), nodes.size(),
+                        [nodes, notes, seen, this](std::size_t i) {
                           const NodeId a = nodes[i];
                           Gradients::Target target = notes.target_of(a);
                           if (target.data == nullptr) {
                             target = make_target(a);
                           }
-                          return ext::Block{target.data, of[a].examples, target.fresh};
+                          return ext::Block{target.data, seen.examples(a), target.fresh};
                         });
 }
 

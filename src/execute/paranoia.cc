@@ -129,7 +129,7 @@ void Paranoia::for_each_result(const Call& call, F f) const {
     }
     for (std::uint32_t k = 0; k < sums; ++k) {
       f(m, Values::Saved(values_, context_.graph[m], k).at(m),
-        signature.saved[k].example_elements() * context_.graph.examples(m));
+        signature.saved[k].example_elements() * context_.graph.examples(m));  // of uncut nodes
     }
   }
 }

@@ -19,6 +19,7 @@ bool leaves_products(const graph::Graph& graph, const SegmentView& segment,
   const graph::Signature& signature = *graph[segment.members[0]].signature;
   return !signature.record->has_whole && signature.record->has_shared &&
          argument.nodes.size() == 1 && argument.index < schedule::kMaxMaskedArgs &&
+         ((signature.cut >> argument.index) & 1) == 0 &&
          signature.role(argument.index) == ext::Role::kEither && graph[n].examples == 1 &&
          graph.dim(n).nd == 2;
 }

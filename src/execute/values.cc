@@ -6,6 +6,7 @@
 
 #include "dynet/except.h"
 
+#include "graph/seen.h"
 #include "memory/layout.h"
 #include "params/gradient.h"
 
@@ -66,8 +67,8 @@ void Values::note_rest(const History& history, std::uint32_t g) {
 template <class At>
 void Values::write_places(std::span<const NodeId> members, std::uint32_t g, At at) {
   Place* const places = places_.data();
-  const graph::Node* const nodes = &context_.graph[0];
-  const ext::Record& record = nodes[members[0]].record();
+  const graph::Seen seen(context_.graph, members[0]);
+  const ext::Record& record = context_.graph[members[0]].record();
   if (record.aliases) {
     for (const NodeId m : members) {
       places[m] = {places[context_.graph.args(m)[0]].data, g, 0};
@@ -81,8 +82,9 @@ void Values::write_places(std::span<const NodeId> members, std::uint32_t g, At a
       if (places[m + k].data != nullptr) [[unlikely]] {
         take_from_loose(m + k);
       }
-      places[m + k] = {next(nodes[m].examples), g, offset};
-      offset += nodes[m].examples;
+      const std::int64_t examples = seen.examples(m + k);
+      places[m + k] = {next(examples), g, offset};
+      offset += static_cast<std::uint32_t>(examples);
     }
   }
 }
@@ -98,11 +100,10 @@ void Values::place_group(const History& history, std::uint32_t g) {
       saved_.push_back(static_cast<std::byte*>(place.saved[k]));
     }
   }
+  const graph::Seen seen(context_.graph, members[0]);
   write_places(members, g, [&](std::uint32_t k) {
-    return [at = static_cast<std::byte*>(place.outputs[k]),
-            stride = context_.graph.example_bytes(members[0] + k)](std::uint32_t examples) mutable {
-      return std::exchange(at, at + stride * examples);
-    };
+    return [at = static_cast<std::byte*>(place.outputs[k]), stride = seen.bytes(members[0] + k)](
+               std::int64_t examples) mutable { return std::exchange(at, at + stride * examples); };
   });
 }
 
@@ -155,7 +156,7 @@ void Values::place_in_layout(const schedule::Plan& plan, std::uint32_t g,
   }
   const std::int64_t* next = layout_.outputs.data() + layout_.first[g];
   write_places(members, first_group + g,
-               [&](std::uint32_t) { return [&](std::uint32_t) { return block + *next++; }; });
+               [&](std::uint32_t) { return [&](std::int64_t) { return block + *next++; }; });
 }
 
 void Values::keep(const schedule::Plan& plan, std::uint32_t first_group,

@@ -85,8 +85,9 @@ class Verifier {
   void check_segment(const SegmentView& segment, const Assembled* call) {
     const graph::Node& first = graph_[segment.members[0]];
     std::int64_t examples = 0;
+    const graph::Seen seen(graph_, segment.members[0]);
     for (const NodeId m : segment.members) {  // operations of whole batches count nodes
-      examples += first.record().has_whole ? 1 : graph_.examples(m);
+      examples += first.record().has_whole ? 1 : seen.examples(m);
     }
     if (call == nullptr) {
       return;  // it needs none, or is made again for backward
@@ -153,7 +154,7 @@ class Verifier {
   };
   [[nodiscard]] Bytes bytes_saved(const Values::Saved& saved, NodeId n) const {
     const bool is_whole = graph_[n].record().has_whole;
-    return {saved.at(n), saved.bytes() * (is_whole ? 1 : std::int64_t{graph_.examples(n)})};
+    return {saved.at(n), saved.bytes() * (is_whole ? 1 : graph::Seen(graph_, n).examples(n))};
   }
 
   /// The blocks of an operand are the bytes of its nodes, one after the other. `width`: of a
@@ -223,7 +224,7 @@ class Verifier {
       if (values_.offset(m) != offset || (next != nullptr && at != next)) {
         fail("does not lie beside the member before", m);
       }
-      offset += static_cast<std::uint32_t>(graph_.examples(m));
+      offset += static_cast<std::uint32_t>(graph::Seen(graph_, members[0]).examples(m));
       next = at + graph_.bytes(m);
     }
     const ext::Record& record = graph_[members[0]].record();

@@ -10,6 +10,7 @@
 #include "dynet/except.h"
 #include "dynet/ext/count.h"
 
+#include "columns.h"
 #include "ops/texts.h"
 #include "util/reserve.h"
 
@@ -214,16 +215,18 @@ std::size_t Interner::bytes() const {
          bytes_of(shapes_) + bytes_of(signatures_) + bytes_of(keys_);
 }
 
-ShapeId Interner::intern(const Dim& dim, const Device* device, bool is_parameter) {
+ShapeId Interner::intern(const Dim& dim, const Device* device, bool is_parameter,
+                         std::uint8_t lengths) {
   Dim clean = dim;
   for (unsigned i = clean.nd; i < DYNET_MAX_TENSOR_DIM; ++i) {
     clean.d[i] = 1;
   }
   const std::uint64_t hash = hash_bytes(&clean, sizeof clean) ^
-                             reinterpret_cast<std::uintptr_t>(device) ^ (is_parameter ? 1U : 0U);
+                             reinterpret_cast<std::uintptr_t>(device) ^ (is_parameter ? 1U : 0U) ^
+                             std::uint64_t{lengths} << 8;
   const std::uint32_t found = shape_table_.find(hash, [&](std::uint32_t i) {
     return shapes_[i]->dim == clean && shapes_[i]->device == device &&
-           shapes_[i]->is_parameter == is_parameter;
+           shapes_[i]->is_parameter == is_parameter && shapes_[i]->lengths == lengths;
   });
   if (found != util::IndexTable::kNone) {
     return found;
@@ -233,8 +236,16 @@ ShapeId Interner::intern(const Dim& dim, const Device* device, bool is_parameter
   const std::int64_t size = clean.example_elements();
   const ext::Count bytes =
       device == nullptr ? 0 : ext::Count(size) * ext::bytes_of(device->number());
-  const auto* const shape = new (arena_.allocate(sizeof(Shape)))
-      Shape{clean, size, bytes.fits() ? bytes.value() : ext::Count::kMost, device, is_parameter};
+  const Dim column = column_of(clean, lengths);
+  const auto* const shape =
+      new (arena_.allocate(sizeof(Shape))) Shape{clean,
+                                                 size,
+                                                 bytes.fits() ? bytes.value() : ext::Count::kMost,
+                                                 device,
+                                                 is_parameter,
+                                                 lengths,
+                                                 count_columns(clean, lengths),
+                                                 column};
   shape_table_.insert(hash, id);
   shapes_.push_back(shape);
   return id;
@@ -308,6 +319,7 @@ KeyId Interner::intern_key(const Signature& s, std::span<const unsigned char> is
   append_attributes(key_scratch_, *s.record, s.op);
   append(key_scratch_, dims_scratch_.data(), dims_scratch_.size() * sizeof(Dim));
   append(key_scratch_, is_full.data(), is_full.size());
+  append(key_scratch_, &s.cut, sizeof s.cut);
   const std::uint64_t hash = hash_bytes(key_scratch_.data(), key_scratch_.size());
   const std::uint32_t found = key_table_.find(hash, [&](std::uint32_t i) {
     return keys_[i].bytes == key_scratch_.size() &&
@@ -429,6 +441,32 @@ void Interner::infer_results(const Wanted& wanted, const ext::Shapes& shapes, un
   }
 }
 
+/// The lengths of all arguments; absent ones have none.
+std::vector<std::uint8_t> Interner::lengths_of(std::span<const ShapeId> arg_shapes,
+                                               std::size_t arguments) const {
+  std::vector<std::uint8_t> lengths(arguments);
+  std::transform(arg_shapes.begin(), arg_shapes.end(), lengths.begin(),
+                 [this](ShapeId id) { return shapes_[id]->lengths; });
+  return lengths;
+}
+
+/// Requires the arguments' shapes in `dims_scratch_`, the results and the masks in `s`. Cuts the
+/// node if it can be: then `dims_scratch_` gets the arguments as calls see them.
+void Interner::cut(Signature& s, const Content& content, std::span<const unsigned char> is_full,
+                   std::span<const Dim> results, std::span<const std::uint8_t> lengths) {
+  std::vector<CutArgument> arguments(content.dims.size());
+  for (std::size_t a = 0; a < arguments.size(); ++a) {
+    const std::uint64_t bit = a < kMaxCutArgs ? std::uint64_t{1} << a : 0;
+    arguments[a] = {(s.parameters & s.may_share & bit) != 0, is_full[a] != 0};
+  }
+  s.cut = find_cut(content, arguments, results, lengths);
+  s.may_share &= ~s.cut;
+  for (std::uint64_t m = s.cut; m != 0; m &= m - 1) {
+    const auto a = static_cast<std::size_t>(std::countr_zero(m));
+    dims_scratch_[a] = shapes_[s.arg_shapes[a]]->column;
+  }
+}
+
 const Signature& Interner::add_signature(const Wanted& wanted, std::uint64_t hash) {
   const ext::Record& record = wanted.record;
   const Device& common = common_device(wanted);
@@ -451,15 +489,23 @@ const Signature& Interner::add_signature(const Wanted& wanted, std::uint64_t has
   s.number = s.device->number();
   s.given_device = wanted.device;
   s.absent = absent_groups(record, shapes);
-  Dim results[ext::kMaxOutputs];
-  infer_results(wanted, shapes, batch, {results, record.outputs});
+  Dim room[ext::kMaxOutputs];
+  const std::span<Dim> results(room, record.outputs);
+  infer_results(wanted, shapes, batch, results);
   s.batch = results[0].bd;
   count_saved(shapes, s);
   s.numbers = numbers_of(with_batches, results[0]);
 
   // Below this line nothing throws but out of memory.
+  const std::vector<std::uint8_t> of_arguments =
+      lengths_of(wanted.arg_shapes, dims_scratch_.size());
+  const Content content{record,       wanted.op, dims_scratch_,
+                        of_arguments, batch,     wanted.payload_count};
+  std::uint8_t lengths[ext::kMaxOutputs];
+  find_lengths(content, results, {lengths, record.outputs});
   for (unsigned k = 0; k < record.outputs; ++k) {
-    s.outputs[k] = intern(results[k], s.device, record.reads_storage == ext::Storage::kWhole);
+    s.outputs[k] =
+        intern(results[k], s.device, record.reads_storage == ext::Storage::kWhole, lengths[k]);
   }
   s.payload_count = wanted.payload_count;
   s.indices_each = indices_each(record, wanted.op);
@@ -467,6 +513,10 @@ const Signature& Interner::add_signature(const Wanted& wanted, std::uint64_t has
   set_arguments(s, wanted.arg_shapes);
   set_masks(s, wanted.arg_shapes);
   store_content(s, wanted.op);
+  cut(s, content, is_full, results, {lengths, record.outputs});
+  if (s.cut != 0) {
+    count_saved(ext::Shapes(*record.info, dims_scratch_, batch, wanted.payload_count), s);
+  }
 
   s.key = intern_key(s, is_full, s.indices_each != 0 ? s.indices_each : s.payload_count);
   auto* kept = new (arena_.allocate(sizeof(Signature))) Signature(s);

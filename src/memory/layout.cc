@@ -5,17 +5,20 @@
 
 #include "dynet/except.h"
 
+#include "graph/seen.h"
+
 namespace dynet::memory {
 namespace {
 
 using graph::NodeId;
 
-/// A graph has fewer than 2^32 nodes of fewer than 2^32 examples, so the sum fits 64 bits.
+/// As calls see them. A graph has fewer than 2^32 nodes of fewer than 2^32 examples, and a cut node
+/// has fewer than 2^32 columns, so the sum fits 64 bits.
 ext::Count total_examples(const graph::Graph& graph, std::span<const NodeId> members) {
-  const graph::Node* const nodes = &graph[0];
+  const graph::Seen seen(graph, members[0]);
   std::uint64_t n = 0;
   for (const NodeId m : members) {
-    n += nodes[m].examples;
+    n += static_cast<std::uint64_t>(seen.examples(m));
   }
   return static_cast<std::int64_t>(std::min<std::uint64_t>(n, ext::Count::kMost + 1));
 }
@@ -45,8 +48,9 @@ void* output_block(const graph::Graph& graph, NodeId first, std::uint32_t output
                    ext::Count examples, Pool& pool) {
   const NodeId of = first + output;
   const ext::Number number = graph[first].signature->number;
-  return block_for(graph, first, graph.dim(of),
-                   ext::Count(graph.example_size(of)) * ext::bytes_of(number), examples, pool);
+  const graph::Seen seen(graph, first);
+  return block_for(graph, first, seen.dim(of), ext::Count(seen.size(of)) * ext::bytes_of(number),
+                   examples, pool);
 }
 
 }  // namespace

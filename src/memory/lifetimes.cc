@@ -5,6 +5,7 @@
 
 #include "dynet/except.h"
 
+#include "graph/seen.h"
 #include "memory/layout.h"
 #include "util/interrupt.h"
 
@@ -54,12 +55,13 @@ void add_result(std::int64_t& sum, std::int64_t elements, std::int64_t number_by
 }
 
 /// Adds the bytes that `n` saves for the backward pass: per node for an operation of whole batches,
-/// per example for others.
+/// per example, as calls see them, for others.
 void add_saved(std::int64_t& sum, const graph::Graph& graph, NodeId n, std::uint32_t k) {
   const graph::Signature& signature = *graph[n].signature;
   const Dim& dim = signature.saved[k];
-  const std::int64_t elements =
-      signature.record->has_whole ? dim.elements() : dim.example_elements() * graph.examples(n);
+  const std::int64_t elements = signature.record->has_whole
+                                    ? dim.elements()
+                                    : dim.example_elements() * graph::Seen(graph, n).examples(n);
   add_result(sum, elements, ext::saved_bytes(signature.record->saved_as[k], signature.number),
              graph, n);
 }

@@ -72,6 +72,23 @@ std::string examples_text(const Dim& d, std::uint32_t batch) {
   return (batch == 1 ? "one example" : std::to_string(batch) + " examples") + ", as the node has";
 }
 
+/// Why different shapes of an argument have different keys, if they differ in lengths alone.
+std::string why_not_cut(const graph::Graph& graph, const graph::Signature& x,
+                        const graph::Signature& y, std::uint32_t i) {
+  const auto without = [&](graph::ShapeId id) {
+    Dim d = graph.interner().shape(id);
+    for (unsigned k = 0; k < d.nd; ++k) {
+      d.d[k] = ((graph.interner().lengths(id) >> k) & 1) != 0 ? 0 : d.d[k];
+    }
+    return d.single_batch();
+  };
+  const Dim dx = graph.interner().shape(x.arg_shapes[i]).single_batch();
+  const Dim dy = graph.interner().shape(y.arg_shapes[i]).single_batch();
+  return dx != dy && without(x.arg_shapes[i]) == without(y.arg_shapes[i])
+             ? "; the lengths of lists, but the operation does not take column by column"
+             : "";
+}
+
 /// The first argument whose part in the key differs; empty where there is none. Shapes go first:
 /// who has the batch of a node follows from another argument as well.
 std::string different_argument(const graph::Graph& graph, const graph::Signature& x,
@@ -86,7 +103,7 @@ std::string different_argument(const graph::Graph& graph, const graph::Signature
     const Dim& dy = shape(y, i);
     if (ext::is_absent(dx) != ext::is_absent(dy) || dx.single_batch() != dy.single_batch() ||
         (is_whole && dx.bd != dy.bd)) {
-      return different(argument(i), shape_text(dx), shape_text(dy));
+      return different(argument(i), shape_text(dx), shape_text(dy)) + why_not_cut(graph, x, y, i);
     }
   }
   for (std::uint32_t i = 0; i < x.arity && !is_whole; ++i) {

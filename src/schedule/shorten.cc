@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 
+#include "graph/seen.h"
 #include "util/interrupt.h"
 
 namespace dynet::schedule {
@@ -28,7 +29,7 @@ std::int64_t saved_elements(const graph::Graph& graph, NodeId n) {
   for (std::uint32_t k = 0; k < signature.record->saved; ++k) {
     elements += signature.record->has_whole
                     ? signature.saved[k].elements()
-                    : signature.saved[k].example_elements() * graph.examples(n);
+                    : signature.saved[k].example_elements() * graph::Seen(graph, n).examples(n);
   }
   return elements;
 }

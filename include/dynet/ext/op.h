@@ -128,7 +128,9 @@ struct Record {
   void (*saved_shapes)(const void* op, const Shapes& in, Dim* out);
   unsigned (*index_limit)(const void* op, const Shapes& in);  ///< null: indices are not limited
   unsigned (*index_count)(const void* op);                    ///< indices per example; null: one
-  bool (*trainable)(const void* op);                          ///< null: there is nothing to train
+  /// Whether it reads argument `arg` of this shape column by column; null: it never does.
+  bool (*by_columns)(const void* op, std::size_t arg, const Dim& shape);
+  bool (*trainable)(const void* op);  ///< null: there is nothing to train
   void (*forward)(const void* op, Call& call);
   void (*backward)(const void* op, Call& call);
   detail::AddGradient gradient;               ///< adds backward as nodes; null: nothing can
@@ -267,6 +269,11 @@ constexpr void fill_shapes(Record& r) {
   }
   if constexpr (requires(const Op op) { op.index_count(); }) {
     r.index_count = [](const void* op) { return static_cast<const Op*>(op)->index_count(); };
+  }
+  if constexpr (requires(const Op op, const Dim& d) { op.by_columns(0, d); }) {
+    r.by_columns = [](const void* op, std::size_t arg, const Dim& shape) {
+      return static_cast<const Op*>(op)->by_columns(arg, shape);
+    };
   }
 }
 /// Backward of an operation that is no rule: `backward`, or else the run of gradient(to).

@@ -21,6 +21,11 @@
 //   gradient(to)                    the gradients, in operations (gradient.h): for gradients of
 //                                   gradients, and run in place of a backward (gradient_run.h); a
 //                                   rule has it by its slopes
+//   bool by_columns(i, x) const     whether column j of the result needs column j alone of argument
+//                                   i, whose shape is x; of other arguments it needs all. A column
+//                                   is an element of the last dimension, or of the last ones. Then
+//                                   nodes with columns in different numbers run together. Rules
+//                                   have it by themselves
 //   bool is_trainable()             whether the storage is trained through this node
 //   unsigned index_limit(in)        exclusive bound of the indices in the payload
 

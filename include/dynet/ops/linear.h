@@ -31,6 +31,7 @@ struct MatMul {
     r.d[0] = in[0].rows();
     return r;
   }
+  [[nodiscard]] bool by_columns(std::size_t arg, const Dim& /*x*/) const { return arg == 1; }
   void forward(ext::Call& call) const {
     using ext::Transposed;
     call.kernels.product(call.in[0], Transposed::kNo, call.in[1], Transposed::kNo, call.out[0]);
@@ -85,6 +86,7 @@ struct AffineTransform {
     }
     return cols == 1 ? Dim({rows}) : Dim({rows, cols});
   }
+  [[nodiscard]] bool by_columns(std::size_t arg, const Dim& /*x*/) const { return arg % 2 == 0; }
   void forward(ext::Call& call) const {
     using ext::Transposed;
     const ext::Operand& y = call.out[0];
@@ -171,6 +173,10 @@ struct Transpose {
       in.fail("dims to be a permutation of the dimensions of x");
     }
     return r;
+  }
+  /// A vector's elements stay in their order.
+  [[nodiscard]] bool by_columns(std::size_t /*arg*/, const Dim& x) const {
+    return x.num_nonone_dims() <= 1;
   }
   void forward(ext::Call& call) const {
     call.kernels.move(permute(call.in[0].dim, call.out[0].dim), call.in[0], call.out[0]);

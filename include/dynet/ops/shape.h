@@ -86,6 +86,7 @@ struct Concatenate {
     r.nd = std::max(r.nd, d + 1);
     return r;
   }
+  [[nodiscard]] bool by_columns(std::size_t /*arg*/, const Dim& x) const { return d + 1 < x.nd; }
   void forward(ext::Call& call) const {
     std::int64_t offset = 0;
     for (const ext::Operand& x : call.in) {

@@ -48,6 +48,7 @@ class CellReader {
   void add_steps_of(graph::NodeId n, const ops::Program& program);
   void add_value(const Dim& dim);
   [[nodiscard]] std::vector<ops::ValueId> arguments_of(const graph::Node& node) const;
+  [[nodiscard]] std::vector<Dim> saved_shapes_of(const graph::Node& node) const;
 
   std::string name_;
   const graph::Graph& graph_;

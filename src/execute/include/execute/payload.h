@@ -55,7 +55,7 @@ class CallPayload {
   }
   /// Examples that a node has in a call: an operation of whole batches counts nodes.
   [[nodiscard]] std::int64_t examples_of(NodeId n) const {
-    return context_.graph[n].record().has_whole ? 1 : context_.graph.examples(n);
+    return context_.graph[n].record().has_whole ? 1 : graph::Seen(context_.graph, n).examples(n);
   }
   /// Lists of `count` elements of `width` bytes each: of one member as many as it has, of several
   /// one per example. `write(m, to)` writes the lists of a member and returns how many it has.

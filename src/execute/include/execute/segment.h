@@ -6,11 +6,13 @@
 
 #include "dynet/ext/info.h"
 
+#include "graph/seen.h"
 #include "schedule/plan.h"
 
 namespace dynet::execute {
 
 using graph::NodeId;
+using graph::Seen;
 
 /// A segment of a plan with its members at hand: what one kernel call computes.
 struct SegmentView {

@@ -35,7 +35,7 @@ class Values {
   struct Place {
     void* data = nullptr;
     std::uint32_t group = kNoGroup;
-    std::uint32_t offset = 0;  ///< examples before the node in its group
+    std::uint32_t offset = 0;  ///< examples, as calls see them, before the node in its group
   };
 
   explicit Values(const Context& context)
@@ -57,7 +57,7 @@ class Values {
   [[nodiscard]] std::uint32_t rest_of(NodeId n) const {
     return n < rest_.size() ? rest_[n] : kNoGroup;
   }
-  /// Examples before `n` in its group.
+  /// Examples, as calls see them, before `n` in its group.
   [[nodiscard]] std::uint32_t offset(NodeId n) const { return places_[n].offset; }
   /// Where nodes of one key have saved output `index`: each behind those of the members before it
   /// in the group that placed it, whichever groups compute it. Valid until something is placed.
@@ -68,7 +68,7 @@ class Values {
       const Place& place = places_[n];
       return saved_[first_saved_[place.group] + index_] + place.offset / examples_ * bytes_;
     }
-    /// Bytes of a node where the operation takes whole batches, else of an example.
+    /// Bytes of a node where the operation takes whole batches, else of an example as calls see it.
     [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
    private:

@@ -12,6 +12,9 @@
 // this content: the results' shapes and the *key*. A node with a known signature costs one hash
 // probe and two compares; the shape rule runs only for a new signature.
 //
+// A node of a list of any length, such as the words of a sentence, may be cut into columns
+// (columns.h): its key holds the shape of a column, and calls see columns instead of examples.
+//
 // The steps of a layer have the same dozen parameters. The graph keeps parameters as lists
 // (parameter_lists.h): a loop over nodes visits each list once, and at each node only the node's
 // own arguments. A list also names an example, a node with this list. The next step, which differs

@@ -7,6 +7,9 @@
 // node. The shape of a parameter and the same shape of a value are two shapes as well: a signature
 // knows which arguments are parameters.
 //
+// A shape also says which of its extents are lengths (columns.h): {3,7} of a sentence and {3,7} of
+// weights are two shapes.
+//
 // A hash only finds; every hit is confirmed by comparing all bytes, so two different nodes can
 // never get one key.
 
@@ -26,6 +29,7 @@ namespace dynet::graph {
 
 using ShapeId = std::uint32_t;
 using KeyId = std::uint32_t;
+struct Content;  // columns.h
 
 /// Room for the attributes of any operation: a list of seven and its count, the largest, make
 /// eight.
@@ -61,7 +65,11 @@ struct Signature {
   ShapeId outputs[ext::kMaxOutputs];
   const void* op;      ///< the operation with its attributes
   const Device* from;  ///< the argument's device, for a copy between devices; else null
-  /// Shapes of one example; of a whole node, with the batch, if the operation mixes its batch.
+  /// Not 0: the node is cut (columns.h), and calls see its results, and the arguments with a bit
+  /// here, as columns. Bit i: argument i of a node's list.
+  std::uint64_t cut = 0;
+  /// Shapes of one example, or of one column if the node is cut; of a whole node, with the batch,
+  /// if the operation mixes its batch.
   Dim saved[ext::kMaxSaved];
 
   /// The argument of the operation that nodes list as number `i`.
@@ -99,8 +107,15 @@ class Interner {
   [[nodiscard]] std::int64_t size(ShapeId id) const { return shapes_[id]->size; }
   /// Bytes of one example on its device; at most ext::Count::kMost.
   [[nodiscard]] std::int64_t bytes(ShapeId id) const { return shapes_[id]->bytes; }
-  /// `device`: null for the shape of an absent argument.
-  [[nodiscard]] ShapeId intern(const Dim& dim, const Device* device, bool is_parameter = false);
+  /// Bit d: dimension d is a length.
+  [[nodiscard]] std::uint8_t lengths(ShapeId id) const { return shapes_[id]->lengths; }
+  /// Columns of one example, and the shape of one; without lengths one column, the example.
+  [[nodiscard]] std::int64_t columns(ShapeId id) const { return shapes_[id]->columns; }
+  [[nodiscard]] const Dim& column(ShapeId id) const { return shapes_[id]->column; }
+  /// `device`: null for the shape of an absent argument. `lengths`: bit d says that dimension d is
+  /// one.
+  [[nodiscard]] ShapeId intern(const Dim& dim, const Device* device, bool is_parameter = false,
+                               std::uint8_t lengths = 0);
   /// The shape of an absent argument.
   [[nodiscard]] ShapeId absent() const { return 0; }
   /// Finds or adds a signature. The shapes of absent arguments are absent(), or left out at the
@@ -129,6 +144,9 @@ class Interner {
     std::int64_t bytes;
     const Device* device;
     bool is_parameter;
+    std::uint8_t lengths;
+    std::int64_t columns;
+    Dim column;
   };
   /// The content to look up.
   struct Wanted {
@@ -143,6 +161,10 @@ class Interner {
   void infer_results(const Wanted& wanted, const ext::Shapes& shapes, unsigned batch,
                      std::span<Dim> results) const;
   const Signature& add_signature(const Wanted& wanted, std::uint64_t hash);
+  [[nodiscard]] std::vector<std::uint8_t> lengths_of(std::span<const ShapeId> arg_shapes,
+                                                     std::size_t arguments) const;
+  void cut(Signature& s, const Content& content, std::span<const unsigned char> is_full,
+           std::span<const Dim> results, std::span<const std::uint8_t> lengths);
   void set_arguments(Signature& s, std::span<const ShapeId> arg_shapes);
   void set_masks(Signature& s, std::span<const ShapeId> arg_shapes) const;
   void store_content(Signature& s, const void* op);
