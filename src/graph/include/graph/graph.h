@@ -24,7 +24,8 @@
 // any other node without arguments is on the given device, else on the graph's own device.
 // to_device.h has the one operation that leads from device to device.
 //
-// Two nodes may run together exactly when their keys are equal and neither depends on the other. A
+// Two nodes may run together exactly when their keys are equal and neither depends on the other;
+// aliases run alone, and so does a node with a stacked argument of one example beside a batch. A
 // key holds the operation, the device, the attributes, the arguments' shapes without batch, which
 // arguments have the batch and which one example, and the number of indices of an example (or of
 // the node). The key of an operation that mixes the examples of its batch holds the batch too. No
