@@ -24,16 +24,17 @@ Assembled* Assembly::part(const SegmentView& segment, std::span<const NodeId> ac
 
 Assembled* Assembly::operands(const SegmentView& segment) {
   const std::span<const NodeId> members = segment.members;
-  const ext::Record& record = context_.graph[members[0]].record();
+  const graph::Signature& signature = *context_.graph[members[0]].signature;
+  const ext::Record& record = *signature.record;
   auto* assembled = new (arena_.room<Assembled>(1))
       Assembled{ext::Call(context_.kernels(members[0]), &memory_), list_arguments(segment)};
   ext::Call& call = assembled->call;
   call.in = arena_.operands(assembled->arguments.size(), [&](std::size_t i) {
     const std::span<const NodeId> nodes = assembled->arguments[i].nodes;
-    const Seen seen(context_.graph, members[0], assembled->arguments[i].index);
+    const bool is_cut = graph::is_cut(signature, assembled->arguments[i].index);
     return record.has_whole && !nodes.empty()
-               ? by_node(stacked(nodes, seen), context_.graph.dim(nodes[0]))
-               : stacked(nodes, seen);
+               ? by_node(stacked(nodes, is_cut), context_.graph.dim(nodes[0]))
+               : stacked(nodes, is_cut);
   });
   call.out = arena_.operands(record.outputs, [&](std::size_t k) {
     const auto index = static_cast<std::uint32_t>(k);
@@ -93,17 +94,23 @@ std::span<const NodeId> Assembly::argument_nodes(const SegmentView& segment, std
   return {nodes, next};
 }
 
-/// The values of nodes, all examples of each.
-ext::Operand Assembly::stacked(std::span<const NodeId> nodes, const Seen& seen) {
+/// The values of nodes, all examples of each, or all columns.
+ext::Operand Assembly::stacked(std::span<const NodeId> nodes, bool by_columns) {
   if (nodes.empty()) {
     return {};
   }
+  const graph::Node* const of = &context_.graph[0];
   const Values::Place* const places = values_.places();
-  return arena_.operand(seen.dim(nodes[0]), seen.bytes(nodes[0]), nodes.size(),
-                        [nodes, seen, places](std::size_t i) {
-                          const NodeId n = nodes[i];
-                          return ext::Block{places[n].data, seen.examples(n), false};
-                        });
+  const auto piece = [nodes, of, places](std::size_t i) __attribute__((always_inline)) {
+    const NodeId n = nodes[i];
+    return ext::Block{places[n].data, of[n].examples, false};
+  };
+  if (by_columns) [[unlikely]] {
+    return arena_.columns(
+        context_.graph, nodes.size(), [nodes](std::size_t i) { return nodes[i]; }, piece);
+  }
+  return arena_.operand(context_.graph.dim(nodes[0]), context_.graph.example_bytes(nodes[0]),
+                        nodes.size(), piece);
 }
 
 /// The terms that come second add to the results, where the results are the sums.
@@ -113,12 +120,19 @@ ext::Operand Assembly::output(const SegmentView& segment, std::uint32_t index) {
       segment.part != schedule::Part::kRest || nodes[segment.members[0]].record().saves_sums;
   const Values::Place* const places = values_.places();
   const std::span<const NodeId> members = segment.members;
-  const Seen seen(context_.graph, members[0]);
-  return arena_.operand(seen.dim(members[0] + index), seen.bytes(members[0] + index),
-                        members.size(), [members, index, stores, seen, places](std::size_t i) {
-                          const NodeId m = members[i] + index;
-                          return ext::Block{places[m].data, seen.examples(m), stores};
-                        });
+  const auto piece = [members, index, stores, nodes, places](std::size_t i)
+                         __attribute__((always_inline)) {
+                           const NodeId m = members[i];
+                           return ext::Block{places[m + index].data, nodes[m].examples, stores};
+                         };
+  if (nodes[members[0]].signature->cut != 0) [[unlikely]] {
+    return arena_.columns(
+        context_.graph, members.size(),
+        [members, index](std::size_t i) { return members[i] + index; }, piece);
+  }
+  const NodeId first = members[0] + index;
+  return arena_.operand(context_.graph.dim(first), context_.graph.example_bytes(first),
+                        members.size(), piece);
 }
 
 ext::Operand Assembly::saved(std::span<const NodeId> members, std::uint32_t index) {
@@ -132,7 +146,7 @@ ext::Operand Assembly::saved(std::span<const NodeId> members, std::uint32_t inde
                                   }),
                    dim);
   }
-  const Seen seen(context_.graph, members[0]);
+  const graph::Seen seen(context_.graph, members[0]);
   return arena_.operand(dim, saved.bytes(), members.size(), [&](std::size_t i) {
     return ext::Block{saved.at(members[i]), seen.examples(members[i]), true};
   });

@@ -31,10 +31,10 @@ void GradientOperands::attach(Assembled& assembled, std::span<const NodeId> memb
     if (has_sinks && leaves_products(context_.graph, segment, argument)) {
       return of_weight(argument.nodes[0]);
     }
-    const Seen seen(context_.graph, members[0], argument.index);
+    const bool is_cut = graph::is_cut(signature, argument.index);
     return record.has_whole
-               ? by_node(of_nodes(argument.nodes, seen), context_.graph.dim(argument.nodes[0]))
-               : of_nodes(argument.nodes, seen);
+               ? by_node(of_nodes(argument.nodes, is_cut), context_.graph.dim(argument.nodes[0]))
+               : of_nodes(argument.nodes, is_cut);
   });
 }
 
@@ -51,21 +51,29 @@ void GradientOperands::settle(const Assembled& assembled) {
 /// dy of one output. Members whose output nobody used beside others whose output was used get
 /// zeros.
 ext::Operand GradientOperands::of_output(std::span<const NodeId> members, std::uint32_t output) {
-  const Seen seen(context_.graph, members[0]);
-  const Dim& dim = seen.dim(members[0] + output);
+  const graph::Graph& graph = context_.graph;
+  const NodeId first = members[0] + output;
+  const bool by_columns = graph[first].signature->cut != 0;
   const Gradients::Notes notes = gradients_.notes();
   const bool used = std::any_of(members.begin(), members.end(),
                                 [&](NodeId m) { return notes.is_written(m + output); });
   if (!used) {
-    return {.dim = dim.single_batch()};
+    return {.dim = by_columns ? graph::Seen(graph, first).dim(first)
+                              : graph.dim(first).single_batch()};
   }
-  return arena_.operand(dim, seen.bytes(members[0] + output), members.size(),
-                        [members, output, notes, seen, this](std::size_t i) {
-                          const NodeId m = members[i] + output;
-                          void* data =
-                              notes.is_written(m) ? notes.written(m) : gradients_.zeros_of(m);
-                          return ext::Block{data, seen.examples(m), false};
-                        });
+  const graph::Node* const nodes = &graph[0];
+  const auto piece = [members, output, notes, nodes,
+                      this](std::size_t i) __attribute__((always_inline)) {
+    const NodeId m = members[i] + output;
+    void* data = notes.is_written(m) ? notes.written(m) : gradients_.zeros_of(m);
+    return ext::Block{data, nodes[m].examples, false};
+  };
+  if (by_columns) [[unlikely]] {
+    return arena_.columns(
+        graph, members.size(), [members, output](std::size_t i) { return members[i] + output; },
+        piece);
+  }
+  return arena_.operand(graph.dim(first), graph.example_bytes(first), members.size(), piece);
 }
 
 /// A node that is two different arguments of the call, or of which only a part is written: all add.
@@ -103,23 +111,28 @@ ext::Operand GradientOperands::of_weight(NodeId n) {
 }
 
 /// Where the gradient of an operand goes: absent if none of its nodes wants one.
-ext::Operand GradientOperands::of_nodes(std::span<const NodeId> nodes, const Seen& seen) {
-  const Dim& dim = seen.dim(nodes[0]);
+ext::Operand GradientOperands::of_nodes(std::span<const NodeId> nodes, bool by_columns) {
+  const graph::Graph& graph = context_.graph;
   const Gradients::Notes notes = gradients_.notes();
   const bool wanted =
       std::any_of(nodes.begin(), nodes.end(), [&](NodeId a) { return notes.needs(a); });
   if (!wanted) {
-    return {.dim = dim.single_batch()};
+    return {.dim = by_columns ? graph.interner().column(graph[nodes[0]].shape())
+                              : graph.dim(nodes[0]).single_batch()};
   }
-  return arena_.operand(dim, seen.bytes(nodes[0]), nodes.size(),
-                        [nodes, notes, seen, this](std::size_t i) {
-                          const NodeId a = nodes[i];
-                          Gradients::Target target = notes.target_of(a);
-                          if (target.data == nullptr) {
-                            target = make_target(a);
-                          }
-                          return ext::Block{target.data, seen.examples(a), target.fresh};
-                        });
+  const graph::Node* const of = &graph[0];
+  const auto piece = [nodes, notes, of, this](std::size_t i) __attribute__((always_inline)) {
+    const NodeId a = nodes[i];
+    Gradients::Target target = notes.target_of(a);
+    if (target.data == nullptr) {
+      target = make_target(a);
+    }
+    return ext::Block{target.data, of[a].examples, target.fresh};
+  };
+  if (by_columns) [[unlikely]] {
+    return arena_.columns(graph, nodes.size(), [nodes](std::size_t i) { return nodes[i]; }, piece);
+  }
+  return arena_.operand(graph.dim(nodes[0]), graph.example_bytes(nodes[0]), nodes.size(), piece);
 }
 
 /// Where the gradient of a node goes that has no memory so far, or none of its own.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "graph/seen.h"
 #include "memory/layout.h"
 
 namespace dynet::execute {
@@ -65,15 +64,16 @@ void* Gradients::make(NodeId n) {
   const std::span<const NodeId> members = history_.members(g);
   const std::uint32_t output = context_.graph[n].output;
   auto* at = static_cast<std::byte*>(memory::place_output(context_.graph, members, output, pool));
-  const graph::Seen seen(context_.graph, context_.graph.owner(n));
-  const std::int64_t stride = seen.bytes(n);
+  const std::int64_t stride = context_.graph.example_bytes(n);
   Entry* const entries = entries_.data();
+  const graph::Node* const nodes = &context_.graph[0];
+  const bool is_plain = nodes[n].signature->cut == 0;
   for (const NodeId m : members) {
     if (!is_noted(m + output)) {
       note(m + output, false, false);
     }
     entries[m + output].data = at;
-    at += stride * seen.examples(m + output);
+    at += is_plain ? stride * nodes[m + output].examples : context_.graph.bytes(m + output);
   }
   return entries_[n].data;
 }

@@ -67,8 +67,10 @@ void Values::note_rest(const History& history, std::uint32_t g) {
 template <class At>
 void Values::write_places(std::span<const NodeId> members, std::uint32_t g, At at) {
   Place* const places = places_.data();
+  const graph::Node* const nodes = &context_.graph[0];
   const graph::Seen seen(context_.graph, members[0]);
-  const ext::Record& record = context_.graph[members[0]].record();
+  const ext::Record& record = nodes[members[0]].record();
+  const bool is_plain = nodes[members[0]].signature->cut == 0;
   if (record.aliases) {
     for (const NodeId m : members) {
       places[m] = {places[context_.graph.args(m)[0]].data, g, 0};
@@ -82,7 +84,7 @@ void Values::write_places(std::span<const NodeId> members, std::uint32_t g, At a
       if (places[m + k].data != nullptr) [[unlikely]] {
         take_from_loose(m + k);
       }
-      const std::int64_t examples = seen.examples(m + k);
+      const std::int64_t examples = is_plain ? nodes[m].examples : seen.examples(m + k);
       places[m + k] = {next(examples), g, offset};
       offset += static_cast<std::uint32_t>(examples);
     }

@@ -15,10 +15,14 @@ using graph::NodeId;
 /// As calls see them. A graph has fewer than 2^32 nodes of fewer than 2^32 examples, and a cut node
 /// has fewer than 2^32 columns, so the sum fits 64 bits.
 ext::Count total_examples(const graph::Graph& graph, std::span<const NodeId> members) {
-  const graph::Seen seen(graph, members[0]);
+  const graph::Node* const nodes = &graph[0];
+  const bool is_plain = nodes[members[0]].signature->cut == 0;
   std::uint64_t n = 0;
-  for (const NodeId m : members) {
-    n += static_cast<std::uint64_t>(seen.examples(m));
+  for (std::size_t i = 0; i < members.size() && is_plain; ++i) {
+    n += nodes[members[i]].examples;
+  }
+  for (std::size_t i = 0; i < members.size() && !is_plain; ++i) {
+    n += static_cast<std::uint64_t>(graph::Seen(graph, members[i]).examples(members[i]));
   }
   return static_cast<std::int64_t>(std::min<std::uint64_t>(n, ext::Count::kMost + 1));
 }
@@ -48,9 +52,10 @@ void* output_block(const graph::Graph& graph, NodeId first, std::uint32_t output
                    ext::Count examples, Pool& pool) {
   const NodeId of = first + output;
   const ext::Number number = graph[first].signature->number;
-  const graph::Seen seen(graph, first);
-  return block_for(graph, first, seen.dim(of), ext::Count(seen.size(of)) * ext::bytes_of(number),
-                   examples, pool);
+  const bool is_plain = graph[first].signature->cut == 0;
+  const Dim& dim = is_plain ? graph.dim(of) : graph::Seen(graph, first).dim(of);
+  const ext::Count size = is_plain ? graph.example_size(of) : graph::Seen(graph, first).size(of);
+  return block_for(graph, first, dim, size * ext::bytes_of(number), examples, pool);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ class Assembly {
   std::span<const Argument> list_arguments(const SegmentView& segment);
   std::span<const Argument> list_optional(const SegmentView& segment);
   std::span<const NodeId> argument_nodes(const SegmentView& segment, std::uint32_t arg);
-  ext::Operand stacked(std::span<const NodeId> nodes, const Seen& seen);
+  ext::Operand stacked(std::span<const NodeId> nodes, bool by_columns);
   ext::Operand output(const SegmentView& segment, std::uint32_t index);
   ext::Operand saved(std::span<const NodeId> members, std::uint32_t index);
 

@@ -25,7 +25,7 @@ class GradientOperands {
 
  private:
   ext::Operand of_output(std::span<const NodeId> members, std::uint32_t output);
-  ext::Operand of_nodes(std::span<const NodeId> nodes, const Seen& seen);
+  ext::Operand of_nodes(std::span<const NodeId> nodes, bool by_columns);
   ext::Operand of_weight(NodeId n);
   Gradients::Target make_target(NodeId n);
   void zero_shared(bool partial, std::span<const Argument> arguments);

@@ -8,6 +8,7 @@
 
 #include "dynet/ext/op.h"
 
+#include "graph/graph.h"
 #include "memory/pools.h"
 #include "util/arena.h"
 
@@ -71,6 +72,20 @@ class OperandArena {
     }
     o.block_count = n;
     return o;
+  }
+  /// The same of `count` nodes, `node(i)` each, of which `piece(i)` has the examples; the call sees
+  /// columns.
+  template <class Node, class Piece>
+  [[gnu::noinline]] ext::Operand columns(const graph::Graph& graph, std::size_t count, Node node,
+                                         Piece piece) {
+    const graph::Interner& shapes = graph.interner();
+    const graph::ShapeId first = graph[node(0)].shape();
+    return operand(shapes.column(first), shapes.bytes(first) / shapes.columns(first), count,
+                   [&](std::size_t i) {
+                     ext::Block b = piece(i);
+                     b.examples *= shapes.columns(graph[node(i)].shape());
+                     return b;
+                   });
   }
   /// `count` operands, `make(i)` each, made in their place.
   template <class Make>

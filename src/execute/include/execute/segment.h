@@ -12,7 +12,6 @@
 namespace dynet::execute {
 
 using graph::NodeId;
-using graph::Seen;
 
 /// A segment of a plan with its members at hand: what one kernel call computes.
 struct SegmentView {

@@ -9,40 +9,32 @@
 
 namespace dynet::graph {
 
-/// The results, or one argument, of nodes of one key. For loops over many nodes. Refers to the
-/// graph.
+/// Whether calls of nodes with this signature see columns of argument `arg`.
+[[nodiscard]] inline bool is_cut(const Signature& signature, std::uint32_t arg) {
+  return signature.cut != 0 && ((signature.cut >> arg) & 1) != 0;  // it has at most 64 arguments
+}
+
+/// The results of nodes of one key. Loops over many nodes treat plain nodes apart, which need none
+/// of this. Refers to the graph.
 class Seen {
  public:
-  /// The results of nodes with the key of `first`.
   Seen(const Graph& graph, NodeId first)
-      : graph_(&graph), by_columns_(graph[first].signature->cut != 0) {}
-  /// Argument `arg` of nodes with the key of `first`.
-  Seen(const Graph& graph, NodeId first, std::uint32_t arg) : graph_(&graph) {
-    const std::uint64_t cut = graph[first].signature->cut;
-    by_columns_ = cut != 0 && ((cut >> arg) & 1) != 0;  // a cut node has no more than 64 arguments
-  }
+      : graph_(graph), by_columns_(graph[first].signature->cut != 0) {}
 
   /// The shape of one example, or of one column.
   [[nodiscard]] const Dim& dim(NodeId n) const {
-    return by_columns_ ? graph_->interner().column((*graph_)[n].shape()) : graph_->dim(n);
+    return by_columns_ ? graph_.interner().column(graph_[n].shape()) : graph_.dim(n);
   }
-  [[nodiscard]] std::int64_t size(NodeId n) const {
-    return by_columns_ ? graph_->example_size(n) / columns(n) : graph_->example_size(n);
-  }
-  [[nodiscard]] std::int64_t bytes(NodeId n) const {
-    return by_columns_ ? graph_->example_bytes(n) / columns(n) : graph_->example_bytes(n);
-  }
+  [[nodiscard]] std::int64_t size(NodeId n) const { return graph_.example_size(n) / columns(n); }
+  [[nodiscard]] std::int64_t bytes(NodeId n) const { return graph_.example_bytes(n) / columns(n); }
   /// The number of examples, or of columns.
-  [[nodiscard]] std::int64_t examples(NodeId n) const {
-    const std::int64_t examples = (*graph_)[n].examples;
-    return by_columns_ ? examples * columns(n) : examples;
-  }
+  [[nodiscard]] std::int64_t examples(NodeId n) const { return graph_.examples(n) * columns(n); }
 
  private:
   [[nodiscard]] std::int64_t columns(NodeId n) const {
-    return graph_->interner().columns((*graph_)[n].shape());
+    return by_columns_ ? graph_.interner().columns(graph_[n].shape()) : 1;
   }
-  const Graph* graph_;
+  const Graph& graph_;
   bool by_columns_;
 };
 
