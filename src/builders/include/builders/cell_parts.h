@@ -131,10 +131,8 @@ class CellCall {
     for (std::size_t i = terms_; i < call_.in.size(); i += Cell::kTermArgs) {
       all.add({i, kGates});
     }
-    if (terms_ == call_.in.size()) {
-      // Products start from biases only if they are of inputs, as in calls of parts.
-      all.finish();
-    }
+    // Two lists, as in calls of parts, so that a step has the same bits in both.
+    all.finish();
     for (const GateTerm& term : of_state) {
       if (call_.has_state()) {
         all.add({at(term.at), term.count, term.gate});
