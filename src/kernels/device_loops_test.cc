@@ -485,6 +485,7 @@ TEST_F(DeviceLoops, ListsOfProducts) {
         {{{shared}, 0, kExamples, Transposed::kNo, false, Write::kStore}, {{of_long}, 1}});
   check("sums that meet", {{{shared}, 0}, {{of_long}, 0}, {{apart}, 1}, {{shared}, 1}});
   std::vector<Part> many;
+  many.reserve(kResults);
   for (std::int64_t r = 0; r < kResults; ++r) {
     many.push_back({std::vector<ext::Factors>(static_cast<std::size_t>(1 + r % 4), shared), r});
   }

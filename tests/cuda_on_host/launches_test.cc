@@ -215,6 +215,7 @@ std::string counted_examples(const std::string& name, unsigned examples) {
   return counted<Model>(name, [&](Model& model, ComputationGraph& cg, Random& random) {
     model.begin(cg);
     std::vector<Expression> losses;
+    losses.reserve(examples);
     for (unsigned i = 0; i < examples; ++i) {
       losses.push_back(model.add(cg, random));
     }
