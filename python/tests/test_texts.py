@@ -18,12 +18,15 @@ import dynet  # noqa: F401  # makes the Functions
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools" / "reference"), str(ROOT / "tools/site")]
+PYTHON = str(ROOT / "python")
+sys.path[:0] = [PYTHON, str(ROOT / "tools" / "reference"), str(ROOT / "tools" / "site")]
 
 import make_texts  # noqa: E402
 import python_reference  # noqa: E402
 import python_side  # noqa: E402
 from classes import bases_of  # noqa: E402
+
+sys.path.remove(PYTHON)  # mypy would find `dynet` there, without its stub (test_types.py)
 
 #: Classes with another name in C++.
 CPP = {
