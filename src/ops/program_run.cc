@@ -104,13 +104,13 @@ Operand* ProgramRun::in_scratch(ValueId v, Block*& block) {
 void ProgramRun::place_forward(ValueId v) {
   const Program::Place& place = program_.places_[v];
   const bool is_whole = examples(v) == call_.examples;
-  Block* block = nullptr;
   if (is_whole && place.result != Program::kNowhere) {
-    values_[v].at = &call_.out[place.result];
+    values_[v] = {&call_.out[place.result], true};
   } else if (is_whole && place.kept != Program::kNowhere) {
-    values_[v].at = &call_.saved[place.kept];
+    values_[v] = {&call_.saved[place.kept], true};
   } else {
-    values_[v].at = in_scratch(v, block);
+    Block* block = nullptr;
+    values_[v] = {in_scratch(v, block), false};
   }
 }
 
