@@ -1,6 +1,5 @@
 #include "network_parts.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace dynet::bench {
@@ -67,67 +66,67 @@ State World::lstm_step(unsigned place, const Expression& x, const Maybe& before,
     state.step = found->second.state();
     return state;
   }
-  Vectors args{x};
-  if (before) {
-    args.insert(args.end(), {before->h, before->c});
+  if (style != Style::kCells || !before) {
+    return lstm_nodes(place, rows, x, before);
   }
-  const Vectors state =
-      call(place, [=, this](const Vectors& of) { return lstm_nodes(place, rows, of); }, args, {0});
-  return {state[0], state[1]};
+  return call(
+      place,
+      [=, this](const Vectors& in) { return lstm_nodes(place, rows, in[0], State{in[1], in[2]}); },
+      {x, before->h, before->c}, {0});
 }
 
-/// x, h, c -> h, c; without a state before, x -> h, c.
-Vectors World::lstm_nodes(unsigned place, unsigned rows, const Vectors& args) {
-  const Vectors in(args.begin(), args.begin() + std::min<std::ptrdiff_t>(2, std::ssize(args)));
+State World::lstm_nodes(unsigned place, unsigned rows, const Expression& x, const Maybe& before) {
+  const Vectors in = before ? Vectors{x, before->h} : Vectors{x};
   const Expression i = logistic(affine(place, rows, in));
   const Expression o = logistic(affine(place + 1, rows, in));
   const Expression u = tanh(affine(place + 2, rows, in));
   Expression c = cmult(i, u);
-  if (args.size() == 3) {
+  if (before) {
     const Expression f = logistic(affine(place + 3, rows, in));
-    c = cmult(f, args[2]) + c;
+    c = cmult(f, before->c) + c;
   }
   return {cmult(o, tanh(c)), c};
 }
 
 State World::tree_join(const State& left, const State& right) {
-  const Vectors state = call(kTree + 3, [this](const Vectors& of) { return join_nodes(of); },
-                             {left.h, right.h, left.c, right.c}, {});
-  return {state[0], state[1]};
-}
-
-/// Both h, both c -> h, c.
-Vectors World::join_nodes(const Vectors& args) {
-  const unsigned place = kTree + 3;
-  const Vectors in{args[0], args[1]};
-  const Expression i = logistic(affine(place, size, in));
-  const Expression f = logistic(affine(place + 1, size, in));
-  const Expression g = logistic(affine(place + 2, size, in));
-  const Expression o = logistic(affine(place + 3, size, in));
-  const Expression u = tanh(affine(place + 4, size, in));
-  const Expression c = cmult(i, u) + cmult(f, args[2]) + cmult(g, args[3]);
-  return {cmult(o, tanh(c)), c};
-}
-
-/// The results of a step in operations, or of its cell, which runs the step in a graph of its own.
-Vectors World::call(unsigned place, const Step& step, const Vectors& args,
-                    const std::vector<unsigned>& inputs) {
-  if (style == Style::kNodes) {
-    return step(args);
+  if (style != Style::kCells) {
+    return join_nodes(left, right);
   }
+  return call(kTree + 3,
+              [this](const Vectors& in) { return join_nodes({in[0], in[2]}, {in[1], in[3]}); },
+              {left.h, right.h, left.c, right.c}, {});
+}
+
+State World::join_nodes(const State& left, const State& right) {
+  State s;
+  const Vectors in{left.h, right.h};
+  const Expression i = logistic(affine(kTree + 3, size, in));
+  const Expression f = logistic(affine(kTree + 4, size, in));
+  const Expression g = logistic(affine(kTree + 5, size, in));
+  const Expression o = logistic(affine(kTree + 6, size, in));
+  const Expression u = tanh(affine(kTree + 7, size, in));
+  s.c = cmult(i, u) + cmult(f, left.c) + cmult(g, right.c);
+  s.h = cmult(o, tanh(s.c));
+  return s;
+}
+
+/// The results of the cell of a step, which runs the step in a graph of its own.
+State World::call(unsigned place, const Step& step, const Vectors& args,
+                  const std::vector<unsigned>& inputs) {
   auto found = cells_.find(place);
   if (found == cells_.end()) {
-    const auto run = [this, step](ComputationGraph& cg, const Vectors& of) {
+    const auto run = [this, step](ComputationGraph& cg, const Vectors& in) {
       ComputationGraph* const before = std::exchange(cg_, &cg);
       const unsigned graph = std::exchange(graph_, ++graphs_);
-      Vectors results = step(of);
+      const State s = step(in);
       cg_ = before;
       graph_ = graph;
-      return results;
+      return Vectors{s.h, s.c};
     };
     found = cells_.try_emplace(place, "step", run, inputs).first;
   }
-  return found->second(args);
+  const Vectors results = found->second(args);
+  return {results[0], results[1]};
 }
 
 BinaryTreeLSTMBuilder& World::binary_trees() {

@@ -52,7 +52,7 @@ using Maybe = std::optional<State>;
 /// How a program has its LSTMs and trees.
 enum class Style : std::uint8_t {
   kNodes,     ///< in plain operations
-  kCells,     ///< LSTMs and joins of two subtrees as cells (dynet/cell.h), all else in operations
+  kCells,     ///< steps of LSTMs behind the first and joins of two subtrees as cells (dynet/cell.h)
   kBuilders,  ///< as the library's builders
 };
 
@@ -103,12 +103,12 @@ class World {
     unsigned graph = 0;  ///< that `node` belongs to
   };
   static constexpr std::size_t kOfPlace = 4;
-  using Step = std::function<Vectors(const Vectors& args)>;
+  using Step = std::function<State(const Vectors& args)>;
   Parameter stored(unsigned place, unsigned k, const Dim& dim);
-  Vectors lstm_nodes(unsigned place, unsigned rows, const Vectors& args);
-  Vectors join_nodes(const Vectors& args);
-  Vectors call(unsigned place, const Step& step, const Vectors& args,
-               const std::vector<unsigned>& inputs);
+  State lstm_nodes(unsigned place, unsigned rows, const Expression& x, const Maybe& before);
+  State join_nodes(const State& left, const State& right);
+  State call(unsigned place, const Step& step, const Vectors& args,
+             const std::vector<unsigned>& inputs);
 
   ComputationGraph* cg_ = nullptr;
   unsigned graphs_ = 0;  ///< that there were

@@ -47,7 +47,7 @@ PROGRAMS = {
     "sentiment": ("trees", PAPER),
     "listops": ("", [*PAPER, "--test-trees=5"]),
 }
-# Those in Python, with other options if they have others.
+# The programs in Python; None: with the same options.
 IN_PYTHON = {
     "parser": ["--epochs=1", "--minibatch=4", "--dynet-seed=1"],
     "own_cells": ["3", "--dynet-seed=1"],

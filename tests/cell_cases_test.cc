@@ -43,7 +43,7 @@ class Calls {
     }
   }
   template <class Function, class IsTrained>
-  Numbers run(Function&& function, IsTrained is_trained) {
+  Numbers run(const Function& function, IsTrained is_trained) {
     model_.reset_gradient();
     ComputationGraph cg(true);
     Nodes in;
@@ -69,6 +69,14 @@ class Calls {
   std::vector<Parameter> vectors_;
 };
 
+/// Calls of a cell and of its function have the same numbers.
+template <class Function, class IsTrained>
+void compare(Calls& calls, Cell& cell, const Function& function, IsTrained is_trained,
+             std::size_t number) {
+  const auto call = [&](ComputationGraph& /*cg*/, const Nodes& in) { return cell(in); };
+  expect_equal(calls.run(call, is_trained), calls.run(function, is_trained), number);
+}
+
 /// 256 kinds of call of one program, which keeps the cases of 64.
 TEST(CellCases, OfAllSubsetsOfArgumentsWithGradients) {
   const testing::DefaultDevice in_double(testing::double_device());
@@ -83,9 +91,9 @@ TEST(CellCases, OfAllSubsetsOfArgumentsWithGradients) {
   };
   Cell cell("chain", function);
   for (unsigned trained = 1; trained < 1U << kArguments; ++trained) {
-    const auto is_trained = [trained](unsigned a) { return ((trained >> a) & 1) != 0; };
-    const auto call = [&](ComputationGraph& /*cg*/, const Nodes& in) { return cell(in); };
-    expect_equal(calls.run(call, is_trained), calls.run(function, is_trained), trained);
+    compare(
+        calls, cell, function, [trained](unsigned a) { return ((trained >> a) & 1) != 0; },
+        trained);
   }
 }
 
@@ -102,9 +110,7 @@ TEST(CellCases, OfMoreArgumentsThanAMaskHasBits) {
   };
   Cell cell("many", function);
   for (const unsigned untrained : {1U, 66U, 69U}) {  // another case each, which no mask can tell
-    const auto is_trained = [untrained](unsigned a) { return a != untrained; };
-    const auto call = [&](ComputationGraph& /*cg*/, const Nodes& in) { return cell(in); };
-    expect_equal(calls.run(call, is_trained), calls.run(function, is_trained), untrained);
+    compare(calls, cell, function, [untrained](unsigned a) { return a != untrained; }, untrained);
   }
 }
 

@@ -10,8 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "dynet/cell.h"
 #include "dynet/debug.h"
 #include "dynet/expr.h"
+#include "dynet/expr/gradient.h"
 #include "dynet/inference.h"
 #include "dynet/model.h"
 
@@ -76,6 +78,15 @@ Sentence sentence(ComputationGraph& cg, const Model& m, unsigned length, unsigne
           words(cg, m, length, seed, 1)};
 }
 
+/// The node of a cell is not cut; its steps are called with whole matrices.
+Expression cell_of(const Sentence& s, const Expression& x) {
+  static Cell cell("of matrices", [](ComputationGraph& /*cg*/, const Expressions& in) {
+    const Expression y = tanh(in[1] * in[0]);
+    return Expressions{y + cmult(in[0], softmax(y))};
+  });
+  return cell({x, s.w})[0];
+}
+
 /// Something that a program does with the matrix of a sentence.
 struct Step {
   const char* name;
@@ -124,6 +135,7 @@ const std::vector<Step>& steps() {
          return x * softmax(transpose(s.w * x) * x / 2.0F);
        },
        false},
+      {"cell", cell_of, false},
       {"sums of columns",
        [](const Sentence&, const Expression& x) { return x + transpose(sum_dim(x, {0U})); }, true},
       {"one longer",
@@ -272,6 +284,41 @@ TEST(Lengths, GradientsAgreeWithDifferences) {
     SCOPED_TRACE(text_of(task));
     testing::expect_gradients(
         m.all, [&](ComputationGraph& cg) { return loss_of(cg, m, task, nullptr); }, 3);
+  }
+}
+
+/// The numbers of a gradient of gradients of a step for some sentences.
+std::vector<double> second_gradients(Model& m, const Step& step, bool batching) {
+  m.all.reset_gradient();
+  ComputationGraph cg(batching);
+  Expressions xs;
+  Expressions losses;
+  for (const unsigned length : {3U, 1U, 4U, 3U}) {
+    const Sentence s = sentence(cg, m, length, length);
+    xs.push_back(s.x);
+    losses.push_back(squared_norm(step.add(s, s.x)));
+  }
+  for (Expression& g : xs = gradient(sum(losses), xs)) {
+    g = squared_norm(g);
+  }
+  const Expression loss = sum(xs);
+  std::vector<double> all = as_double_vector(cg.forward(loss));
+  cg.backward(loss);
+  for (const auto& p : m.all.parameters_list()) {
+    const std::vector<double> more = as_double_vector(p->g);
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  return all;
+}
+
+TEST(Lengths, GradientsOfGradientsMergedEqualOneByOne) {
+  const testing::DefaultDevice scope(testing::double_device());
+  Model m(testing::double_device());
+  for (const Step& step : steps()) {
+    EXPECT_EQ(testing::compare(second_gradients(m, step, true), second_gradients(m, step, false),
+                               tolerance::kMergedInDouble),
+              "")
+        << step.name;
   }
 }
 

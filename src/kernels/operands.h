@@ -9,6 +9,8 @@
 
 #include "dynet/ext/kernels.h"
 
+#include "kernels/elements.h"
+
 namespace dynet::kernels {
 
 using ext::Block;
@@ -17,15 +19,6 @@ using ext::Write;
 
 /// The value of absent operands. All its bits are zero, so both number types can read it.
 inline constexpr double kZero = 0.0;
-
-/// Elements of one example; shapes were checked when the node was built.
-[[nodiscard]] inline std::int64_t elements_of(const Dim& d) {
-  std::int64_t n = 1;
-  for (unsigned i = 0; i < d.nd; ++i) {
-    n *= d.d[i];
-  }
-  return n;
-}
 
 /// Examples of a call over two operands, of which one may have a single example.
 [[nodiscard]] inline std::int64_t common_examples(const Operand& x, const Operand& y) {

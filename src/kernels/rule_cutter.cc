@@ -27,6 +27,7 @@
 
 #include "kernels/call_shares.h"
 #include "kernels/long_sum.h"
+#include "kernels/one_run.h"
 #include "kernels/rule_streams.h"
 #include "operands.h"
 #include "util/join_axes.h"
@@ -52,72 +53,6 @@ struct Track {
   bool writes;
   bool adds;   ///< filled with zeros before, as it is visited several times
   bool steps;  ///< an example for each example of the call
-};
-
-/// A call that needs no cutting: each operand is one block with the box's elements and the call's
-/// examples, or, if only read, one number for all elements. Most calls of one node are such calls.
-class OneRun {
- public:
-  OneRun(const Call& call, std::int64_t elements) : call_(call), elements_(elements) {}
-  void read(const Operand& o, unsigned parts) {
-    if (!is_all_) {
-      return;
-    }
-    if (o.absent()) {
-      add(const_cast<void*>(call_.kernels.zero()), Stream::kRepeat, parts);
-    } else if (fits(o, parts)) {
-      add(o.blocks[0].data, Stream::kRun);
-    } else if (parts == 1 && o.examples == 1 && elements_of(o.dim) == 1) {
-      add(o.blocks[0].data, Stream::kRepeat);
-    } else {
-      is_all_ = false;
-    }
-    inputs_ = count_;
-  }
-  void write(const Operand& o, unsigned parts) {
-    if (!is_all_) {
-      return;
-    }
-    if (o.absent()) {
-      add(nullptr, Stream::kSkip, parts);
-    } else if (fits(o, parts)) {
-      add(o.blocks[0].data, o.blocks[0].fresh ? Stream::kStore : Stream::kAdd);
-    } else {
-      is_all_ = false;
-    }
-  }
-  /// Is the call one run?
-  [[nodiscard]] bool is_all() const { return is_all_; }
-  void run(const RuleInfo& rule, Direction direction, const void* op) const {
-    if (const std::int64_t n = elements_ * call_.examples; n != 0) {
-      call_.kernels.run(rule, direction, op, streams_, streams_ + inputs_, n);
-    }
-  }
-
- private:
-  [[nodiscard]] bool fits(const Operand& o, unsigned parts) const {
-    return parts == 1 && o.block_count == 1 && o.examples == call_.examples &&
-           elements_of(o.dim) == elements_;
-  }
-  /// `parts` is 0 if the rule has a form without the operand.
-  void add(void* data, Stream::Mode mode, unsigned parts = 1) {
-    if (count_ + parts > kMost) {
-      is_all_ = false;
-      return;
-    }
-    for (; parts != 0; --parts) {
-      streams_[count_++] = {data, mode};
-    }
-  }
-
-  static constexpr std::size_t kMost = 16;  // rules with more streams are rare
-
-  const Call& call_;
-  std::int64_t elements_;  ///< of the box
-  bool is_all_ = true;
-  std::size_t count_ = 0;  ///< of streams; the first `inputs_` are read
-  std::size_t inputs_ = 0;
-  Stream streams_[kMost];
 };
 
 /// One call being cut. Lives on the stack, allocates nothing.
@@ -471,7 +406,7 @@ template <Direction kDirection>
 void run_rule(const RuleInfo& rule, const void* op, const Call& call) {
   const auto list = [&](auto& to) { kernels::list_streams<kDirection>(to, rule, call); };
   const Dim box = kernels::box_of(rule, call);
-  OneRun whole(call, elements_of(box));
+  OneRun whole(call.kernels, call.examples, elements_of(box));
   list(whole);
   if (whole.is_all()) {
     whole.run(rule, kDirection, op);

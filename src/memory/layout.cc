@@ -16,13 +16,16 @@ using graph::NodeId;
 /// has fewer than 2^32 columns, so the sum fits 64 bits.
 ext::Count total_examples(const graph::Graph& graph, std::span<const NodeId> members) {
   const graph::Node* const nodes = &graph[0];
-  const bool is_plain = nodes[members[0]].signature->cut == 0;
   std::uint64_t n = 0;
-  for (std::size_t i = 0; i < members.size() && is_plain; ++i) {
-    n += nodes[members[i]].examples;
-  }
-  for (std::size_t i = 0; i < members.size() && !is_plain; ++i) {
-    n += static_cast<std::uint64_t>(graph::Seen(graph, members[i]).examples(members[i]));
+  if (nodes[members[0]].signature->cut == 0) {
+    for (const NodeId m : members) {
+      n += nodes[m].examples;
+    }
+  } else {
+    const graph::Seen seen(graph, members[0]);
+    for (const NodeId m : members) {
+      n += static_cast<std::uint64_t>(seen.examples(m));
+    }
   }
   return static_cast<std::int64_t>(std::min<std::uint64_t>(n, ext::Count::kMost + 1));
 }

@@ -21,6 +21,9 @@
 //   gradient(to)                    the gradients, in operations (gradient.h): for gradients of
 //                                   gradients, and run in place of a backward (gradient_run.h); a
 //                                   rule has it by its slopes
+//   Dim shape(in) const             the result's shape, a function of `in` and the members alone:
+//                                   asked for each new signature, and for other shapes too, to find
+//                                   the lengths of lists; an exception is an answer then
 //   bool by_columns(i, x) const     whether column j of the result needs column j alone of argument
 //                                   i, whose shape is x; of other arguments it needs all. A column
 //                                   is an element of the last dimension, or of the last ones. Then

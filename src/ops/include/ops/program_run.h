@@ -7,6 +7,7 @@
 
 #include "dynet/ext/op.h"
 
+#include "kernels/one_run.h"
 #include "ops/program.h"
 
 namespace dynet::ops {
@@ -83,6 +84,7 @@ class ProgramRun {
   void finish_arguments();
 
   // program_elements.cc
+  [[nodiscard]] ext::OneRun run_of(std::size_t s) const;
   bool run_elements(std::size_t s);
   bool run_elements_back(std::size_t s);
 
