@@ -131,24 +131,30 @@ class GroupMaker::Classes {
     table_.clear();
   }
 
+  /// The class of the member before is the likeliest, and the class behind it comes next, because
+  /// gates stand in turns. Few classes are compared in this order, of many only these two.
   std::uint32_t of(std::uint32_t member, std::uint32_t before) {
     if (member != 0 && same(member, heads_[before])) {
-      return before;  // the class of the member before is the likeliest
+      return before;
     }
-    if (heads_.size() < kFew) {
-      for (std::uint32_t c = 0; c < heads_.size(); ++c) {
-        if (same(member, heads_[c])) {
-          return c;
-        }
+    const auto count = static_cast<std::uint32_t>(heads_.size());
+    const std::uint32_t most = count < kFew ? count : 2;
+    std::uint32_t c = before;
+    for (std::uint32_t compared = 1; compared < most; ++compared) {
+      c = c + 1 < count ? c + 1 : 0;
+      if (same(member, heads_[c])) {
+        return c;
       }
+    }
+    if (count < kFew) {
       heads_.push_back(member);
-      return static_cast<std::uint32_t>(heads_.size() - 1);
+      return count;
     }
     return find(member);
   }
 
  private:
-  static constexpr std::size_t kFew = 8;
+  static constexpr std::uint32_t kFew = 8;
 
   [[nodiscard]] bool same(std::uint32_t x, std::uint32_t y) const {
     const graph::Node& node_x = graph_[nodes_[x]];
