@@ -267,7 +267,7 @@ const std::string kSpanish =
     "0.1\tpro\tpro\tPRON\t_\t_\t_\t_\t1:nsubj\t_\n"
     "1-2\tV\xC3\xA1monos\t_\t_\t_\t_\t_\t_\t_\t_\n"
     "1\tVamos\tir\tVERB\tv\tMood=Imp|Number=Plur\t0\troot\t0:root\t_\n"
-    "2\tnos\tnosotros\tPRON\t_\tCase=Acc\t1\tobj\t1:obj\t_\n"
+    "2\tnos\tnosotros\tPRON\t_\tCase=Acc\t1\tobj\t1:obj\tMGloss=1|Gloss==1PL=A\n"
     "2.1\tfuimos\tir\tVERB\t_\t_\t_\t_\t1:conj\t_\n"
     "2.2\tya\tya\tADV\t_\t_\t_\t_\t2.1:advmod\t_\n"
     "3\tal mar\tal\tADP\t_\t_\t1\tobl\t_\tSpaceAfter=No\n"
@@ -297,6 +297,7 @@ TEST(Conllu, RangesEmptyNodesAndComments) {
   EXPECT_EQ(feature(words[0]->feats, "Mood"), "Imp");
   EXPECT_EQ(feature(words[0]->feats, "Num"), "");
   EXPECT_EQ(feature("_", "Num"), "");
+  EXPECT_EQ(feature(words[1]->misc, "Gloss"), "=1PL=A");  // = stands before a clitic in glosses
   std::ostringstream out;
   write(out, s);
   EXPECT_EQ(out.str(), kSpanish);
@@ -380,6 +381,7 @@ TEST(Trees, MistakesHaveTheirPlace) {
   expect_mistakes<TreeReader>({
       {"hello", "1:1: want a tree, which begins with '('"},
       {"(S x)\n )", "2:2: want a tree"},
+      {"(S (VP (V 0) (P 2)) (N 1))\twake him up", "1:28: want a tree"},  // discobrackets
       {"(S (NP x)\n(VP y)\n\n", "1:1: the file ends before this '(' is closed"},
       {"(S\n (NP", "2:2: the file ends before this '(' is closed"},
       {"(S)", "1:3: a node without a word or subtrees"},
