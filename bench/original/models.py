@@ -1,10 +1,11 @@
-"""Programs as users of DyNet 2.1 write them, timed with the `dynet` of this interpreter; `run` calls this file.
+"""Programs as users of DyNet 2.1 write them, timed with the `dynet` of this process. `run` calls
+this file.
 
     python models.py MODEL SENTENCES AUTOBATCH SECONDS
 
-Trains MODEL with SENTENCES in each update for SECONDS of processor time, and prints a line of JSON: words (for trees,
-words are leaves) per second, and the losses of the first updates. Initial parameters and sentences are drawn by NumPy
-from a fixed seed, so both libraries compute the same losses.
+Trains MODEL with SENTENCES in each update for SECONDS of processor time, and prints a line of JSON:
+words (for trees, leaves) per second, and the losses of the first updates. NumPy draws initial
+parameters and sentences from a fixed seed, so both libraries compute the same losses.
 """
 
 from __future__ import annotations
@@ -17,7 +18,12 @@ from typing import Any
 
 import numpy as np
 
-MODEL, SENTENCES, AUTOBATCH, SECONDS = sys.argv[1], int(sys.argv[2]), sys.argv[3], float(sys.argv[4])
+MODEL, SENTENCES, AUTOBATCH, SECONDS = (
+    sys.argv[1],
+    int(sys.argv[2]),
+    sys.argv[3],
+    float(sys.argv[4]),
+)
 sys.argv[1:] = ["--dynet-autobatch", AUTOBATCH, "--dynet-seed", "1"]  # read by the next line
 
 import dynet as dy  # noqa: E402
@@ -107,7 +113,11 @@ class PlainLstm:
     def __init__(self, m: dy.ParameterCollection, inputs: int, size: int) -> None:
         self.size = size
         self.gates = [
-            (m.add_parameters(size), m.add_parameters((size, inputs)), m.add_parameters((size, size)))
+            (
+                m.add_parameters(size),
+                m.add_parameters((size, inputs)),
+                m.add_parameters((size, size)),
+            )
             for _ in range(4)
         ]
 
@@ -166,11 +176,15 @@ def tree(m: dy.ParameterCollection) -> Loss:
 
 
 def translator(m: dy.ParameterCollection) -> Loss:
-    """An LSTM reads, another one writes the words from the last to the first, with attention of one layer."""
+    """An LSTM reads, another one writes the words from the last one on; attention has a layer."""
     source, target = (m.add_lookup_parameters((WORDS, SIZE)) for _ in range(2))
     reader = dy.VanillaLSTMBuilder(1, SIZE, SIZE, m)
     writer = dy.VanillaLSTMBuilder(1, 2 * SIZE, SIZE, m)
-    keys, query, score = m.add_parameters((SIZE, SIZE)), m.add_parameters((SIZE, SIZE)), m.add_parameters((1, SIZE))
+    keys, query, score = (
+        m.add_parameters((SIZE, SIZE)),
+        m.add_parameters((SIZE, SIZE)),
+        m.add_parameters((1, SIZE)),
+    )
     output = m.add_parameters((1000, SIZE))
 
     def loss(sentence: Sentence) -> Any:
@@ -181,7 +195,9 @@ def translator(m: dy.ParameterCollection) -> Loss:
         for word in reversed(sentence):
             state = state.add_input(dy.concatenate([target[before], context]))
             h = state.output()
-            weights = dy.softmax(dy.transpose(score * dy.tanh(dy.colwise_add(projected, query * h))))
+            weights = dy.softmax(
+                dy.transpose(score * dy.tanh(dy.colwise_add(projected, query * h)))
+            )
             context = read * weights
             losses.append(dy.pickneglogsoftmax(output * (h + context), word % 1000))
             before = word

@@ -1,4 +1,5 @@
-"""The environment with DyNet 2.2 of the first authors: the package dyNET38 of PyPI, for Python 3.11 on x86-64."""
+"""The environment with DyNet 2.2 of the first authors: the package dyNET38 of PyPI, which is for
+Python 3.11 on x86-64 among others."""
 
 from __future__ import annotations
 
