@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <random>
@@ -216,10 +217,16 @@ int run_rows(double seconds, const std::vector<std::string>& wanted) {
 }  // namespace dynet
 
 int main(int argc, char** argv) {
-  dynet::initialize(argc, argv);
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: dynet_gpu_rows SECONDS [ROW...]: items per second of the clock\n");
-    return 2;
+  try {
+    dynet::initialize(argc, argv);
+    if (argc < 2) {
+      std::fprintf(stderr,
+                   "usage: dynet_gpu_rows SECONDS [ROW...]: items per second of the clock\n");
+      return 2;
+    }
+    return dynet::run_rows(std::stod(argv[1]), {argv + 2, argv + argc});
+  } catch (const std::exception& error) {  // such as a machine without the driver
+    std::fprintf(stderr, "dynet_gpu_rows: %s\n", error.what());
+    return 1;
   }
-  return dynet::run_rows(std::stod(argv[1]), {argv + 2, argv + argc});
 }

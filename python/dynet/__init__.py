@@ -141,7 +141,7 @@ _add_attributes()
 
 __all__ = _Star()  # type: ignore[misc]
 HAVE_CUDA: bool = bool(_gpu_library())  # whether a library of GPUs is installed
-__version__ = "3.0.0"
+__version__: str = _extension.__version__
 __gitversion__ = ""
 
 

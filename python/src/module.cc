@@ -97,6 +97,7 @@ NB_MODULE(_dynet_once, m) {
   const nb::object own_name = m.attr("__name__");
   m.attr("__name__") = "dynet";
   m.attr("__doc__") = "DyNet: neural networks whose structure changes with every input.";
+  m.attr("__version__") = DYNET_VERSION;
   py::bind_errors(m);
   py::install_location_resolver();
   py::bind_expression(m);

@@ -280,6 +280,8 @@ class Team {
     return !waits_.load(std::memory_order_relaxed) &&
            seat.word.compare_exchange_strong(offer, number_ + kDone, std::memory_order_acquire);
   }
+  /// Yields without end: a sleep was not faster on a busy machine, and is slower on one at rest
+  /// (docs/decisions/0037-threads-inside-a-graph.md).
   void wait_for(const Seat& seat) const {
     constexpr int kSpins = 2000;  // before the processor is given to others, such as this thread
     const std::uint32_t done = number_ + kDone;

@@ -2,11 +2,11 @@
 
 #include <dlfcn.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "dynet/devices.h"
+#include "dynet/errors.h"
 
 #include "../../src/cuda/include/cuda/plugin.h"
 #include "support/far_device.h"
@@ -16,12 +16,12 @@ namespace {
 
 constexpr int kFirstId = 200;
 
-[[noreturn]] void fail(const char* text) {
-  std::fprintf(stderr, "GPUs for tests: %s\n", text);
-  std::abort();
+[[noreturn]] void fail(const std::string& reason) {
+  throw errors::DeviceError("the GPUs of DYNET_TEST_GPUS: " + reason);
 }
 
-/// The table of the library of DYNET_TEST_GPUS; null without one.
+/// The table of the library of DYNET_TEST_GPUS; null without one. Throws DeviceError, with which
+/// the test framework ends the program before the first test.
 const cuda::DeviceTable* find_table() {
   const char* const path = std::getenv("DYNET_TEST_GPUS");
   if (path == nullptr) {

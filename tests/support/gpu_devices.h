@@ -7,6 +7,7 @@ namespace dynet::testing {
 
 /// Makes all GPUs of the library known to the device manager, and GPU:0:double, a far device for
 /// tests that check themselves in double. Does nothing without a library, and at a second call.
+/// Throws DeviceError if the library or CUDA cannot be used.
 void add_gpu_devices();
 
 }  // namespace dynet::testing

@@ -1,6 +1,6 @@
 # Settings of Sphinx; tools/site/build runs it.
 
-import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,8 +10,7 @@ project = "DyNet"
 author = "the DyNet authors"
 copyright = f"{author}. Licence: Apache 2.0"
 # The version on every page is the package's.
-package = Path(__file__).parents[2] / "pyproject.toml"
-release = re.search('^version = "(.+)"$', package.read_text(encoding="utf-8"), re.MULTILINE)[1]
+release = subprocess.check_output([Path(__file__).parents[1] / "version"], text=True).strip()
 html_title = f"DyNet {release}"
 root_doc = "README"
 extensions = ["myst_nb", "sphinx_copybutton"]

@@ -57,7 +57,7 @@ def make_parser() -> tuple[_Parser, _Parser]:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    train = commands.add_parser("train", help="train a model on a treebank", allow_abbrev=False)
+    train = commands.add_parser("train", help="train a model on sentences", allow_abbrev=False)
     train.add_argument(
         "kind",
         choices=["tagger", "parser", "ner", "lm"],

@@ -42,7 +42,7 @@ struct OpenedDevice {
 /// The devices, in the order of their ids.
 struct DeviceTable {
   std::uint32_t layout;  ///< kTableLayout of the library
-  const char* release;   ///< DYNET_PLUGIN_RELEASE of the library: "3.0.0 1f0c22d4"
+  const char* release;   ///< DYNET_PLUGIN_RELEASE of the library: "VERSION 1f0c22d4"
   const char* error;     ///< null: CUDA works; otherwise the reason why there is no device
   std::uint32_t device_count;
   const DeviceEntry* devices;
