@@ -98,7 +98,10 @@ void bind_graph_class(nb::module_& m) {
           "revert", [](const GraphPointer& graph) { graph->revert(); }, "See `cg_revert`.")
       .def(
           "__len__", [](const GraphPointer& graph) { return graph->cg.nodes.size(); },
-          "Number of nodes.");
+          "Number of nodes.")
+      .def(
+          "__bool__", [](const GraphPointer&) { return true; },
+          "True, also of a graph without nodes, as in DyNet 2.1.");
 }
 
 void bind_graph_texts(nb::module_& m) {

@@ -40,6 +40,14 @@ def test_versions():
     assert dy.renew_cg(immediate_compute=False) is graph
 
 
+def test_a_graph_without_nodes_is_true():
+    """`graph = given or dy.renew_cg()` of programs for 2.1 must keep a new graph that was given."""
+    graph = dy.renew_cg()
+    assert len(graph) == 0 and bool(graph)
+    dy.scalarInput(1.0)
+    assert len(graph) == 1 and bool(graph)
+
+
 def test_checkpoint_and_revert():
     w = dy.ParameterCollection().add_parameters(2, init=1.0)
     x = dy.inputVector([1.0, 2.0])

@@ -4,7 +4,7 @@
 
 A file has a function `cases()`, which gives pairs of a name and a function without arguments. Prints a line of JSON
 for each case from number FIRST on: the number before the case runs, so that a crash can be told, then the result or
-the type of the error.
+the types of the error, its own and those that it derives from.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ import numpy as np
 def plain(value: object) -> object:
     """Numbers, texts and lists of a result; an array with its shape, in memory order."""
     if isinstance(value, np.ndarray):
-        return {"shape": list(value.shape), "numbers": value.ravel(order="F").astype(float).tolist()}
+        return {
+            "shape": list(value.shape),
+            "numbers": value.ravel(order="F").astype(float).tolist(),
+        }
     if isinstance(value, (np.floating, np.integer)):
         return value.item()
     if isinstance(value, bytes):
@@ -40,7 +43,11 @@ def load(path: Path) -> list[tuple[str, Callable[[], object]]]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     found: Iterable[tuple[str, Callable[[], object]]] = module.cases()
-    return list(found)
+    cases = list(found)
+    names = [name for name, _ in cases]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    assert not twice, f"two cases have one name: {twice}"
+    return cases
 
 
 def say(line: object) -> None:
@@ -56,8 +63,16 @@ def main() -> None:
         say({"begin": number, "name": name})
         try:
             say({"name": name, "result": plain(run())})
-        except Exception as error:  # noqa: BLE001  (the type is the result)
-            say({"name": name, "error": type(error).__name__, "text": str(error)})
+        except Exception as error:
+            kinds = [kind.__name__ for kind in type(error).__mro__]
+            say(
+                {
+                    "name": name,
+                    "error": kinds[0],
+                    "kinds": kinds,
+                    "text": str(error).partition("\n")[0],
+                }
+            )
 
 
 if __name__ == "__main__":
