@@ -190,7 +190,7 @@ TEST(RandomPrograms, MergedEqualsOneByOne) {
       seen.mixed, seen.moved, seen.bent);
   if (!HasFailure()) {
     EXPECT_LE(seen.steep, seen.programs / 50);
-    EXPECT_LE(seen.rounded, 1 + seen.in_float / 20);
+    EXPECT_LE(seen.rounded, 1 + seen.in_float / 100);  // one by one is wrong beyond rounding, else
     EXPECT_LE(seen.bent, 1 + seen.moved / 50);
     if (seen.programs >= kEnough) {
       EXPECT_GE(seen.joined, seen.programs / 3);  // the purpose of the test

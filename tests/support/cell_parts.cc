@@ -188,7 +188,8 @@ class Arguments final : public Part {
         chain_("chain",
                [](ComputationGraph& /*cg*/, const Nodes& in) {
                  const Expression y = cmult(logistic(in[0]), in[1]) + tanh(in[2]);
-                 return Nodes{0.5F * (cmult(y, in[3]) - in[0]), logistic(y - in[3])};
+                 const Expression z = cmult(y, y) - cmult(in[0], in[0]);
+                 return Nodes{0.5F * (cmult(z, in[3]) - in[0]), logistic(y - in[3])};
                }),
         nested_("nested", [this](ComputationGraph& cg, const Nodes& in) {
           return Nodes{softmax(inner(cg, in)) + in[0]};
