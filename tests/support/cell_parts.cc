@@ -192,7 +192,9 @@ class Arguments final : public Part {
                  return Nodes{0.5F * (cmult(z, in[3]) - in[0]), logistic(y - in[3])};
                }),
         nested_("nested", [this](ComputationGraph& cg, const Nodes& in) {
-          return Nodes{softmax(inner(cg, in)) + in[0]};
+          const Expression y = inner(cg, in);
+          const Expression range = logsumexp_dim(y) - max_dim(in[1]);  // both save what they found
+          return Nodes{softmax(y) * range + in[0]};
         }) {}
   void enter(ComputationGraph& cg) override {
     const Expression u = parameter(cg, u_);
@@ -239,7 +241,7 @@ class Readers final : public Part {
         read_("read",
               [this](ComputationGraph& cg, const Nodes& in) {
                 const Expression scores = transpose(in[1]) * (parameter(cg, u_) * in[0]);
-                return Nodes{tanh(in[1] * softmax(scores))};
+                return Nodes{tanh((in[1] + in[0]) * softmax(scores))};
               }),
         change_("change", [this](ComputationGraph& cg, const Nodes& in) {
           return Nodes{tanh(parameter(cg, u_) * in[0]) + cmult(in[0], softmax(in[0]))};

@@ -40,6 +40,8 @@ constexpr std::array kByColumns{
     Step([](Making&, const Weights& w, const Sentence& s) {
       return tanh(affine_transform({w.b, w.u, s.x}));
     }),
+    // One product twice.
+    Step([](Making&, const Weights& w, const Sentence& s) { return w.v * s.x - tanh(w.v * s.x); }),
     Step([](Making&, const Weights& w, const Sentence& s) {
       return affine_transform({w.b, w.v, s.x, w.u, s.other});
     }),
@@ -81,6 +83,10 @@ constexpr std::array kAcross{
       return cmult(s.x, transpose(softmax(transpose(w.row * s.x))));
     }),
     Step([](Making&, const Weights&, const Sentence& s) { return s.x + s.vector; }),
+    // A sentence of one word, for each column.
+    Step([](Making& making, const Weights&, const Sentence& s) {
+      return s.x - making.columns({s.vector});
+    }),
     Step([](Making&, const Weights&, const Sentence& s) { return softmax(s.x, 1); }),
     Step([](Making&, const Weights& w, const Sentence& s) {
       return s.x * softmax(transpose(w.u * s.x) * s.other * 0.5F);
