@@ -114,5 +114,27 @@ TEST(CellCases, OfMoreArgumentsThanAMaskHasBits) {
   }
 }
 
+/// The second result is also read within the cell.
+TEST(CellCases, TheGradientOfAResultCountsItsUsesOutside) {
+  const testing::DefaultDevice in_double(testing::double_device());
+  ParameterCollection model;
+  const Parameter p = model.add_parameters({kH}, ParameterInitConst(0.5F));
+  const auto function = [](ComputationGraph& /*cg*/, const Nodes& in) {
+    const Expression c = in[0] * 0.5F;
+    return Nodes{cmult(c, c), c};
+  };
+  const auto gradients = [&](bool is_recorded) {
+    model.reset_gradient();
+    ComputationGraph cg;
+    Cell cell("square", function, {}, is_recorded);
+    const Nodes out = cell({parameter(cg, p)});
+    cg.backward(sum_elems(out[0]) + 2.0F * sum_elems(out[1]));
+    return std::vector{testing::numbers(out[1].gradient())[0],
+                       testing::numbers(p.get_storage().g)[0]};
+  };
+  EXPECT_EQ(gradients(true), (std::vector<double>{2.0, 1.25}));
+  EXPECT_EQ(gradients(false), (std::vector<double>{2.5, 1.25}));
+}
+
 }  // namespace
 }  // namespace dynet

@@ -32,6 +32,10 @@
 // a batch, copies between devices, expressions of the graph that are no arguments (GraphError), and
 // more than four results. A call adds nothing then.
 //
+// *Gradients of results.* `gradient()` of a result counts its uses outside of the cell. Example: of
+// {h, c} with h = o * tanh(c), the gradient of c is without the way through h; gradients of
+// arguments and parameters have all ways.
+//
 // Nodes of all cells with equal steps run together, as nodes of one operation do: the gates of two
 // layers, or of two sentences. Weights may be arguments or parameters that the function reads.
 // `gradient` of gradients works if it works for each operation.

@@ -13,7 +13,7 @@ namespace dynet::testing {
 namespace {
 
 /// A sequence of the vectors made so far.
-Expression sequence(Making& making) { return concatenate_cols(making.some(1, 4)); }
+Expression sequence(Making& making) { return making.columns(making.some(1, 4)); }
 
 /// Vectors or columns.
 void offer_columns(Making& making, const Expression& y) {

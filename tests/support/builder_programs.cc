@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "testing/program.h"
+
 namespace dynet::testing {
 
 Part::~Part() = default;
@@ -49,6 +51,20 @@ void Making::offer(const Expression& y, Where where) {
   vectors.push_back(y.dim().rows() == size ? y : pick_range(y, 0, size, 0, where));
 }
 
+Expression Making::columns(const std::vector<Expression>& items) const {
+  if (form == Form::kUsual) {
+    return concatenate_cols(items);
+  }
+  std::vector<Expression> flat;  // the first dimension of a list is no length
+  for (const Expression& x : items) {
+    flat.push_back(reshape(x, Dim({x.dim().rows() * x.dim().cols()}, x.dim().bd)));
+  }
+  const Expression all = concatenate(flat);
+  return reshape(all, Dim({size, all.dim().rows() / size}, all.dim().bd));
+}
+
+void Making::ask(const Expression& x) { asked.push_back(testing::numbers(x.value())); }
+
 std::vector<float> Making::numbers(unsigned count) {
   std::vector<float> list;
   list.reserve(count);
@@ -65,6 +81,8 @@ const std::vector<PartKind>& part_kinds() {
     add_tree_kinds(kinds);
     add_attention_kinds(kinds);
     add_loss_kinds(kinds);
+    add_sentence_kinds(kinds);
+    add_cell_kinds(kinds);
     return kinds;
   }();
   return all;

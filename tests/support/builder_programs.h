@@ -2,7 +2,7 @@
 
 // Random programs with steps of builders: states that branch, inputs that are outputs of other
 // steps, inputs that are there at once and others that wait, several builders in one graph, masks,
-// both directions, batches, and questions in the middle.
+// both directions, batches, sentences of many lengths, cells, and questions in the middle.
 //
 // A program is a seed. Its steps depend on the random numbers of the seed alone and never on a
 // value, so that they are the same however the library computes: merged or one by one, in double or
@@ -22,10 +22,17 @@
 
 namespace dynet::testing {
 
+/// Whether the library may find lengths and record cells.
+enum class Form : unsigned char {
+  kUsual,
+  kPlain  ///< no matrix has lengths, and the functions of cells run by themselves
+};
+
 /// The vectors that a program has made so far, and its choices. Not thread-safe.
 struct Making {
-  Making(ComputationGraph& graph, std::uint64_t seed, unsigned vector_size, unsigned examples)
-      : cg(graph), random(seed), size(vector_size), batch(examples) {}
+  Making(ComputationGraph& graph, std::uint64_t seed, unsigned vector_size, unsigned examples,
+         Form form_of_nodes)
+      : cg(graph), random(seed), size(vector_size), batch(examples), form(form_of_nodes) {}
 
   /// One of the vectors made so far, of late ones more likely.
   [[nodiscard]] Expression any();
@@ -46,6 +53,10 @@ struct Making {
       offer(y);
     }
   }
+  /// The matrix of these columns, or of the columns of these matrices.
+  [[nodiscard]] Expression columns(const std::vector<Expression>& items) const;
+  /// A question in the middle.
+  void ask(const Expression& x);
   /// Numbers of the program.
   std::vector<float> numbers(unsigned count);
 
@@ -53,6 +64,8 @@ struct Making {
   Random random;
   unsigned size;   ///< of all vectors
   unsigned batch;  ///< each has so many examples, or one
+  Form form;
+  std::vector<std::vector<double>> asked;  ///< answers to questions
   std::vector<Expression> vectors;
   std::vector<Expression> losses;  ///< numbers {1}, with or without a batch
 };
@@ -81,7 +94,8 @@ struct PartKind {
       make;
 };
 /// All builders of the library, the recurrent ones with their options too, an operation of a
-/// program's own that has a state, and a recurrence in plain operations.
+/// program's own that has a state, a recurrence in plain operations, sentences in matrices, and
+/// cells of programs.
 const std::vector<PartKind>& part_kinds();
 
 // By kind of builder.
@@ -89,5 +103,7 @@ void add_recurrent_kinds(std::vector<PartKind>& kinds);
 void add_tree_kinds(std::vector<PartKind>& kinds);
 void add_attention_kinds(std::vector<PartKind>& kinds);
 void add_loss_kinds(std::vector<PartKind>& kinds);
+void add_sentence_kinds(std::vector<PartKind>& kinds);
+void add_cell_kinds(std::vector<PartKind>& kinds);
 
 }  // namespace dynet::testing

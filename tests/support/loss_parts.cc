@@ -81,7 +81,7 @@ class Crf final : public Part {
   void enter(ComputationGraph& cg) override { builder_.new_graph(cg); }
   void act(Making& making) override {
     Random& random = making.random;
-    const Expression scores = concatenate_cols(making.some(1, 5));
+    const Expression scores = making.columns(making.some(1, 5));
     std::vector<std::vector<unsigned>> tags(scores.dim().bd);
     for (std::vector<unsigned>& list : tags) {
       for (unsigned step = 0; step < scores.dim().cols(); ++step) {

@@ -84,6 +84,19 @@ std::size_t joined_sums(ComputationGraph& cg) {
   return count;
 }
 
+std::size_t groups_of_many_shapes(ComputationGraph& cg) {
+  const graph::Graph& graph = cg.state().graph;
+  const execute::History& history = cg.state().executor.history();
+  std::size_t count = 0;
+  for (std::uint32_t g = 0; g < history.size(); ++g) {
+    const auto members = history.members(g);
+    const Dim first = graph.dim(members[0]).single_batch();
+    count += std::any_of(members.begin(), members.end(),
+                         [&](graph::NodeId n) { return graph.dim(n).single_batch() != first; });
+  }
+  return count;
+}
+
 unsigned key_of(const Expression& e) { return e.pg->state().graph[e.i].signature->key; }
 
 }  // namespace dynet::testing

@@ -47,6 +47,9 @@ void observe(ComputationGraph& cg, execute::Hook* hook);
 /// Sums finished by a call whose first member's first terms ran in another group than their own.
 std::size_t joined_sums(ComputationGraph& cg);
 
+/// Groups with members of different shapes, as nodes that are cut into columns have.
+std::size_t groups_of_many_shapes(ComputationGraph& cg);
+
 /// The key of a node: equal for nodes that may run together.
 unsigned key_of(const Expression& e);
 
