@@ -22,49 +22,24 @@ Assembled* Assembly::part(const SegmentView& segment, std::span<const NodeId> ac
   return assembled;
 }
 
-Assembled* Assembly::operands(const SegmentView& segment) {
-  const std::span<const NodeId> members = segment.members;
-  const graph::Signature& signature = *context_.graph[members[0]].signature;
-  const ext::Record& record = *signature.record;
-  auto* assembled = new (arena_.room<Assembled>(1))
-      Assembled{ext::Call(context_.kernels(members[0]), &memory_), list_arguments(segment)};
-  ext::Call& call = assembled->call;
-  call.in = arena_.operands(assembled->arguments.size(), [&](std::size_t i) {
-    const std::span<const NodeId> nodes = assembled->arguments[i].nodes;
-    const bool is_cut = graph::is_cut(signature, assembled->arguments[i].index);
-    return record.has_whole && !nodes.empty()
-               ? by_node(stacked(nodes, is_cut), context_.graph.dim(nodes[0]))
-               : stacked(nodes, is_cut);
-  });
-  call.out = arena_.operands(record.outputs, [&](std::size_t k) {
-    const auto index = static_cast<std::uint32_t>(k);
-    return record.has_whole
-               ? by_node(output(segment, index), context_.graph.dim(members[0] + index))
-               : output(segment, index);
-  });
-  call.saved = arena_.operands(
-      record.saved, [&](std::size_t k) { return saved(members, static_cast<std::uint32_t>(k)); });
-  call.examples = call.out[0].examples;
-  call.absent = context_.graph[members[0]].signature->absent;
-  call.part = segment.part;
-  return assembled;
-}
-
 /// The arguments that the call reads.
 std::span<const Argument> Assembly::list_arguments(const SegmentView& segment) {
   const graph::Node& first = context_.graph[segment.members[0]];
-  if (first.record().adds_arguments && segment.members.size() == 1 && first.examples == 1) {
+  const bool is_one = segment.members.size() == 1;
+  if (is_one && first.record().adds_arguments && first.examples == 1) {
     // A sum over a list: its arguments are the examples of one operand.
-    return {arena_.make<Argument>(0U, context_.graph.args(segment.members[0])), 1};
+    return {arena_.make<Argument>(0U, first.arguments()), 1};
   }
   if (first.signature->absent != 0) {
     return list_optional(segment);
   }
-  auto* arguments = arena_.room<Argument>(first.arity);
+  const std::span<const NodeId> of_first = first.arguments();
+  auto* const arguments = arena_.room<Argument>(of_first.size());
   std::size_t count = 0;
-  for (std::uint32_t a = 0; a < first.arity; ++a) {
+  for (std::uint32_t a = 0; a < of_first.size(); ++a) {
     if (segment.reads(a)) {
-      new (&arguments[count++]) Argument{a, argument_nodes(segment, a)};
+      new (&arguments[count++])
+          Argument{a, is_one ? of_first.subspan(a, 1) : argument_nodes(segment, a)};
     }
   }
   return {arguments, count};
@@ -72,9 +47,10 @@ std::span<const Argument> Assembly::list_arguments(const SegmentView& segment) {
 
 /// All arguments of the operation, those that are absent without nodes.
 std::span<const Argument> Assembly::list_optional(const SegmentView& segment) {
-  const graph::Signature& signature = *context_.graph[segment.members[0]].signature;
+  const graph::Node& first = context_.graph[segment.members[0]];
+  const graph::Signature& signature = *first.signature;
   auto* arguments = arena_.array<Argument>(signature.arity);
-  for (std::uint32_t i = 0; i < context_.graph[segment.members[0]].arity; ++i) {
+  for (std::uint32_t i = 0; i < first.arity; ++i) {
     arguments[signature.argument(i)] = {i, argument_nodes(segment, i)};
   }
   return {arguments, signature.arity};
@@ -95,7 +71,8 @@ std::span<const NodeId> Assembly::argument_nodes(const SegmentView& segment, std
 }
 
 /// The values of nodes, all examples of each, or all columns.
-ext::Operand Assembly::stacked(std::span<const NodeId> nodes, bool by_columns) {
+[[gnu::always_inline]] inline ext::Operand Assembly::stacked(std::span<const NodeId> nodes,
+                                                             bool by_columns) {
   if (nodes.empty()) {
     return {};
   }
@@ -114,18 +91,19 @@ ext::Operand Assembly::stacked(std::span<const NodeId> nodes, bool by_columns) {
 }
 
 /// The terms that come second add to the results, where the results are the sums.
-ext::Operand Assembly::output(const SegmentView& segment, std::uint32_t index) {
+[[gnu::always_inline]] inline ext::Operand Assembly::output(const SegmentView& segment,
+                                                            std::uint32_t index) {
   const graph::Node* const nodes = &context_.graph[0];
-  const bool stores =
-      segment.part != schedule::Part::kRest || nodes[segment.members[0]].record().saves_sums;
-  const Values::Place* const places = values_.places();
   const std::span<const NodeId> members = segment.members;
+  const graph::Signature& signature = *nodes[members[0]].signature;
+  const bool stores = segment.part != schedule::Part::kRest || signature.record->saves_sums;
+  const Values::Place* const places = values_.places();
   const auto piece = [members, index, stores, nodes, places](std::size_t i)
                          __attribute__((always_inline)) {
                            const NodeId m = members[i];
                            return ext::Block{places[m + index].data, nodes[m].examples, stores};
                          };
-  if (nodes[members[0]].signature->cut != 0) [[unlikely]] {
+  if (signature.cut != 0) [[unlikely]] {
     return arena_.columns(
         context_.graph, members.size(),
         [members, index](std::size_t i) { return members[i] + index; }, piece);
@@ -140,11 +118,11 @@ ext::Operand Assembly::saved(std::span<const NodeId> members, std::uint32_t inde
   const Dim& dim = first.signature->saved[index];
   const Values::Saved saved(values_, first, index);
   if (first.record().has_whole) {  // dim.bd examples for each node, whatever its result has
-    return by_node(arena_.operand(dim, saved.bytes() / dim.bd, members.size(),
-                                  [&](std::size_t i) {
-                                    return ext::Block{saved.at(members[i]), dim.bd, true};
-                                  }),
-                   dim);
+    ext::Operand o = arena_.operand(
+        dim, saved.bytes() / dim.bd, members.size(),
+        [&](std::size_t i) { return ext::Block{saved.at(members[i]), dim.bd, true}; });
+    count_nodes(o, dim);
+    return o;
   }
   const graph::Seen seen(context_.graph, members[0]);
   return arena_.operand(dim, saved.bytes(), members.size(), [&](std::size_t i) {
@@ -152,10 +130,7 @@ ext::Operand Assembly::saved(std::span<const NodeId> members, std::uint32_t inde
   });
 }
 
-ext::Operand by_node(ext::Operand o, const Dim& of_node) {
-  if (o.absent()) {
-    return o;
-  }
+void count_nodes(ext::Operand& o, const Dim& of_node) {
   auto* blocks = const_cast<ext::Block*>(o.blocks);
   for (std::int64_t b = 0; b < o.block_count; ++b) {
     blocks[b].examples /= of_node.bd;
@@ -167,7 +142,38 @@ ext::Operand by_node(ext::Operand o, const Dim& of_node) {
     --o.dim.nd;
   }
   o.dim.d[o.dim.nd++] = of_node.bd;
-  return o;
+}
+
+Assembled* Assembly::operands(const SegmentView& segment) {
+  const std::span<const NodeId> members = segment.members;
+  const graph::Signature& signature = *context_.graph[members[0]].signature;
+  const ext::Record& record = *signature.record;
+  const bool has_whole = record.has_whole;
+  auto* assembled = new (arena_.room<Assembled>(1))
+      Assembled{ext::Call(context_.kernels(members[0]), &memory_), list_arguments(segment)};
+  ext::Call& call = assembled->call;
+  call.in = arena_.operands(assembled->arguments.size(), [&](std::size_t i) {
+    const Argument& argument = assembled->arguments[i];
+    ext::Operand o = stacked(argument.nodes, graph::is_cut(signature, argument.index));
+    if (has_whole && !o.absent()) [[unlikely]] {
+      count_nodes(o, context_.graph.dim(argument.nodes[0]));
+    }
+    return o;
+  });
+  call.out = arena_.operands(record.outputs, [&](std::size_t k) {
+    const auto index = static_cast<std::uint32_t>(k);
+    ext::Operand o = output(segment, index);
+    if (has_whole) [[unlikely]] {
+      count_nodes(o, context_.graph.dim(members[0] + index));
+    }
+    return o;
+  });
+  call.saved = arena_.operands(
+      record.saved, [&](std::size_t k) { return saved(members, static_cast<std::uint32_t>(k)); });
+  call.examples = call.out[0].examples;
+  call.absent = signature.absent;
+  call.part = segment.part;
+  return assembled;
 }
 
 }  // namespace dynet::execute

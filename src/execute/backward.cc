@@ -157,7 +157,7 @@ void Backward::run_segment(const SegmentView& segment, Assembled* whole, Pass pa
     return reached && notes.needs(m);
   };
   std::span<const NodeId> active = segment.members;
-  if (!std::all_of(active.begin(), active.end(), is_active)) {
+  if (has_any(active, [&](NodeId m) { return !is_active(m); })) {
     active_.clear();
     std::copy_if(active.begin(), active.end(), std::back_inserter(active_), is_active);
     active = active_;

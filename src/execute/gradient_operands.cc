@@ -1,42 +1,8 @@
 #include "execute/gradient_operands.h"
 
-#include <algorithm>
-
 #include "execute/routes.h"
 
 namespace dynet::execute {
-
-void GradientOperands::attach(Assembled& assembled, std::span<const NodeId> members,
-                              std::uint64_t shared, bool has_sinks) {
-  const graph::Signature& signature = *context_.graph[members[0]].signature;
-  const ext::Record& record = *signature.record;
-  const std::span<const Argument> arguments = assembled.arguments;
-  ext::Call& call = assembled.call;
-  call.left_for_later = 0;
-  call.d_out = arena_.operands(record.outputs, [&](std::size_t k) {
-    const auto index = static_cast<std::uint32_t>(k);
-    return record.has_whole
-               ? by_node(of_output(members, index), context_.graph.dim(members[0] + index))
-               : of_output(members, index);
-  });
-  if (arguments.size() > 1 || record.partial_gradient) {
-    zero_shared(record.partial_gradient, arguments);
-  }
-  const SegmentView segment{.members = members, .shared = shared};
-  call.d_in = arena_.operands(arguments.size(), [&](std::size_t i) {
-    const Argument& argument = arguments[i];
-    if (argument.nodes.empty()) {
-      return ext::Operand();
-    }
-    if (has_sinks && leaves_products(context_.graph, segment, argument)) {
-      return of_weight(argument.nodes[0]);
-    }
-    const bool is_cut = graph::is_cut(signature, argument.index);
-    return record.has_whole
-               ? by_node(of_nodes(argument.nodes, is_cut), context_.graph.dim(argument.nodes[0]))
-               : of_nodes(argument.nodes, is_cut);
-  });
-}
 
 /// A gradient of a weight that was not left in its sink was written.
 void GradientOperands::settle(const Assembled& assembled) {
@@ -50,13 +16,13 @@ void GradientOperands::settle(const Assembled& assembled) {
 
 /// dy of one output. Members whose output nobody used beside others whose output was used get
 /// zeros.
-ext::Operand GradientOperands::of_output(std::span<const NodeId> members, std::uint32_t output) {
+[[gnu::always_inline]] inline ext::Operand GradientOperands::of_output(
+    std::span<const NodeId> members, std::uint32_t output) {
   const graph::Graph& graph = context_.graph;
   const NodeId first = members[0] + output;
   const bool by_columns = graph[first].signature->cut != 0;
   const Gradients::Notes notes = gradients_.notes();
-  const bool used = std::any_of(members.begin(), members.end(),
-                                [&](NodeId m) { return notes.is_written(m + output); });
+  const bool used = has_any(members, [&](NodeId m) { return notes.is_written(m + output); });
   if (!used) {
     return {.dim = by_columns ? graph::Seen(graph, first).dim(first)
                               : graph.dim(first).single_batch()};
@@ -78,15 +44,16 @@ ext::Operand GradientOperands::of_output(std::span<const NodeId> members, std::u
 
 /// A node that is two different arguments of the call, or of which only a part is written: all add.
 void GradientOperands::zero_shared(bool partial, std::span<const Argument> arguments) {
+  const Gradients::Notes notes = gradients_.notes();
   gradients_.begin_call();
   for (const Argument& argument : arguments) {
-    gradients_.begin_operand();
+    const Gradients::Stamps stamps = gradients_.begin_operand();
     for (const NodeId n : argument.nodes) {
-      if (!gradients_.needs(n)) {
+      if (!notes.needs(n)) {
         continue;
       }
-      const NodeId t = gradients_.owner(n);
-      if (gradients_.was_in_other_operand(t) || partial) {
+      const NodeId t = notes.follows(n) ? gradients_.owner(n) : n;
+      if (notes.was_in_other_operand(t, stamps) || partial) {
         gradients_.ensure_true(t);
       }
     }
@@ -101,8 +68,7 @@ ext::Operand GradientOperands::of_weight(NodeId n) {
   }
   const NodeId t = gradients_.owner(n);
   const bool is_computed = products_done(context_.graph, n) != ProductsDone::kAtDelivery;
-  auto* block = arena_.array<ext::Block>(1);
-  *block = {gradients_.ensure(t), 1, !gradients_.is_written(t)};
+  auto* const block = arena_.make<ext::Block>(gradients_.ensure(t), 1, !gradients_.is_written(t));
   return {.dim = dim,
           .examples = 1,
           .blocks = block,
@@ -111,11 +77,11 @@ ext::Operand GradientOperands::of_weight(NodeId n) {
 }
 
 /// Where the gradient of an operand goes: absent if none of its nodes wants one.
-ext::Operand GradientOperands::of_nodes(std::span<const NodeId> nodes, bool by_columns) {
+[[gnu::always_inline]] inline ext::Operand GradientOperands::of_nodes(std::span<const NodeId> nodes,
+                                                                      bool by_columns) {
   const graph::Graph& graph = context_.graph;
   const Gradients::Notes notes = gradients_.notes();
-  const bool wanted =
-      std::any_of(nodes.begin(), nodes.end(), [&](NodeId a) { return notes.needs(a); });
+  const bool wanted = has_any(nodes, [&](NodeId a) { return notes.needs(a); });
   if (!wanted) {
     return {.dim = by_columns ? graph.interner().column(graph[nodes[0]].shape())
                               : graph.dim(nodes[0]).single_batch()};
@@ -141,6 +107,42 @@ Gradients::Target GradientOperands::make_target(NodeId n) {
     return {gradients_.waste(n), true};
   }
   return gradients_.target(gradients_.owner(n));
+}
+
+void GradientOperands::attach(Assembled& assembled, std::span<const NodeId> members,
+                              std::uint64_t shared, bool has_sinks) {
+  const graph::Signature& signature = *context_.graph[members[0]].signature;
+  const ext::Record& record = *signature.record;
+  const bool has_whole = record.has_whole;
+  const std::span<const Argument> arguments = assembled.arguments;
+  ext::Call& call = assembled.call;
+  call.left_for_later = 0;
+  call.d_out = arena_.operands(record.outputs, [&](std::size_t k) {
+    const auto index = static_cast<std::uint32_t>(k);
+    ext::Operand o = of_output(members, index);
+    if (has_whole && !o.absent()) [[unlikely]] {
+      count_nodes(o, context_.graph.dim(members[0] + index));
+    }
+    return o;
+  });
+  if (arguments.size() > 1 || record.partial_gradient) {
+    zero_shared(record.partial_gradient, arguments);
+  }
+  const SegmentView segment{.members = members, .shared = shared};
+  call.d_in = arena_.operands(arguments.size(), [&](std::size_t i) {
+    const Argument& argument = arguments[i];
+    if (argument.nodes.empty()) {
+      return ext::Operand();
+    }
+    if (has_sinks && leaves_products(context_.graph, segment, argument)) {
+      return of_weight(argument.nodes[0]);
+    }
+    ext::Operand o = of_nodes(argument.nodes, graph::is_cut(signature, argument.index));
+    if (has_whole && !o.absent()) [[unlikely]] {
+      count_nodes(o, context_.graph.dim(argument.nodes[0]));
+    }
+    return o;
+  });
 }
 
 }  // namespace dynet::execute

@@ -28,8 +28,8 @@ void History::append(const schedule::Plan& plan) {
 
 /// Calls are kept one after the other: room is made for many at once.
 void History::make_room_for_call(std::uint32_t s) {
-  util::reserve_more(calls_, s + std::size_t{1} - calls_.size());
-  calls_.resize(s + std::size_t{1}, nullptr);
+  const std::size_t wanted = s + std::size_t{1};
+  calls_.resize(std::min(std::max(wanted, 2 * calls_.size()), plan_.segments.size()), nullptr);
 }
 
 void History::shrink(std::uint32_t groups) {

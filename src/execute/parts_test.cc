@@ -208,12 +208,13 @@ TEST_F(Parts, ANodeInTwoOperandsOfACallIsFound) {
   gradients.begin(false);
   for (int call = 0; call < 2; ++call) {
     gradients.begin_call();
-    gradients.begin_operand();
-    EXPECT_FALSE(gradients.was_in_other_operand(a));
-    EXPECT_FALSE(gradients.was_in_other_operand(a));
-    gradients.begin_operand();
-    EXPECT_TRUE(gradients.was_in_other_operand(a));
-    EXPECT_FALSE(gradients.was_in_other_operand(b));
+    const Gradients::Notes notes = gradients.notes();
+    Gradients::Stamps stamps = gradients.begin_operand();
+    EXPECT_FALSE(notes.was_in_other_operand(a, stamps));
+    EXPECT_FALSE(notes.was_in_other_operand(a, stamps));
+    stamps = gradients.begin_operand();
+    EXPECT_TRUE(notes.was_in_other_operand(a, stamps));
+    EXPECT_FALSE(notes.was_in_other_operand(b, stamps));
   }
 }
 

@@ -19,7 +19,8 @@ ext::ProductSink& Products::sink(NodeId weight, bool is_computed) {
 
 /// The blocks of an operand go on as columns, `columns_each` of an example.
 void Products::Columns::append(const ext::Operand& o, std::int64_t columns_each) {
-  all.dim = {o.dim.rows()};
+  all.dim.d[0] = o.dim.rows();
+  all.dim.nd = 1;
   all.examples += o.examples * columns_each;
   for (std::int64_t b = 0; b < o.block_count; ++b) {
     blocks.push_back({o.blocks[b].data, o.blocks[b].examples * columns_each, false});

@@ -63,31 +63,38 @@ void Values::note_rest(const History& history, std::uint32_t g) {
 }
 
 /// Writes where the results of a group's members lie: `at(k)(i, examples)` is the address of output
-/// k of member i, asked for in order. Aliases lie in their argument's place.
+/// k of member i, asked for in order.
 template <class At>
 void Values::write_places(std::span<const NodeId> members, std::uint32_t g, At at) {
-  Place* const places = places_.data();
   const graph::Node* const nodes = &context_.graph[0];
-  const graph::Seen seen(context_.graph, members[0]);
-  const ext::Record& record = nodes[members[0]].record();
-  const bool is_plain = nodes[members[0]].signature->cut == 0;
-  if (record.aliases) {
-    for (const NodeId m : members) {
-      places[m] = {places[context_.graph.args(m)[0]].data, g, 0};
-    }
-    return;
-  }
-  for (std::uint32_t k = 0; k < record.outputs; ++k) {
+  const auto write = [&](std::uint32_t k, auto examples_of) {
+    Place* const places = places_.data();
     auto next = at(k);
     std::uint32_t offset = 0;
     for (const NodeId m : members) {
       if (places[m + k].data != nullptr) [[unlikely]] {
         take_from_loose(m + k);
       }
-      const std::int64_t examples = is_plain ? nodes[m].examples : seen.examples(m + k);
+      const std::int64_t examples = examples_of(m);
       places[m + k] = {next(examples), g, offset};
       offset += static_cast<std::uint32_t>(examples);
     }
+  };
+  const graph::Signature& signature = *nodes[members[0]].signature;
+  for (std::uint32_t k = 0; k < signature.record->outputs; ++k) {
+    if (signature.cut == 0) {
+      write(k, [nodes](NodeId n) { return nodes[n].examples; });
+    } else {
+      const graph::Seen seen(context_.graph, members[0]);
+      write(k, [&seen, k](NodeId n) { return seen.examples(n + k); });
+    }
+  }
+}
+
+/// Aliases lie in their argument's place.
+void Values::place_aliases(std::span<const NodeId> members, std::uint32_t g) {
+  for (const NodeId m : members) {
+    places_[m] = {places_[context_.graph.args(m)[0]].data, g, 0};
   }
 }
 
@@ -95,12 +102,14 @@ void Values::write_places(std::span<const NodeId> members, std::uint32_t g, At a
 void Values::place_group(const History& history, std::uint32_t g) {
   const std::span<const NodeId> members = history.members(g);
   const ext::Record& record = context_.graph[members[0]].record();
-  memory::Placement place;
-  if (!record.aliases) {
-    place = memory::place_group(context_.graph, members, pools_.of(context_.memory(members[0])));
-    for (std::uint32_t k = 0; k < record.saved; ++k) {
-      saved_.push_back(static_cast<std::byte*>(place.saved[k]));
-    }
+  if (record.aliases) {
+    place_aliases(members, g);
+    return;
+  }
+  const memory::Placement place =
+      memory::place_group(context_.graph, members, pools_.of(context_.memory(members[0])));
+  for (std::uint32_t k = 0; k < record.saved; ++k) {
+    saved_.push_back(static_cast<std::byte*>(place.saved[k]));
   }
   const graph::Seen seen(context_.graph, members[0]);
   write_places(members, g, [&](std::uint32_t k) {
@@ -152,7 +161,11 @@ void Values::place_in_layout(const schedule::Plan& plan, std::uint32_t g,
   const schedule::Group& group = plan.groups[g];
   const std::span<const NodeId> members{plan.members.data() + group.first, group.members};
   const ext::Record& record = context_.graph[members[0]].record();
-  std::byte* const block = record.aliases ? nullptr : blocks_[layout_.block[g]];
+  if (record.aliases) {
+    place_aliases(members, first_group + g);
+    return;
+  }
+  std::byte* const block = blocks_[layout_.block[g]];
   for (std::uint32_t k = 0; k < record.saved; ++k) {
     saved_.push_back(block + layout_.saved[g * ext::kMaxSaved + k]);
   }

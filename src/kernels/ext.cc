@@ -10,6 +10,8 @@
 #include "dynet/ext/kernels.h"
 #include "dynet/ext/memory.h"
 
+#include "kernels/elements.h"
+
 namespace dynet::ext {
 
 void Memory::copy_to(const void* from, Memory& other, void* to, std::size_t bytes) {
@@ -114,10 +116,11 @@ void weight_gradient(Call& call, std::size_t operand, const Operand& dy, const O
   const Operand& d_weight = call.d_in[operand];
   // The sink takes products of whole examples: all of the weight's gradient, column by column,
   // whatever the dimensions of the weight are.
-  const bool fits = d_weight.examples == 1 && dy.examples == x.examples &&
-                    std::int64_t{dy.dim.rows()} * x.dim.rows() == d_weight.size() &&
-                    dy.dim.cols() == x.dim.cols();
-  if (d_weight.sink != nullptr && fits) {
+  const bool is_left =
+      d_weight.sink != nullptr && d_weight.examples == 1 && dy.examples == x.examples &&
+      std::int64_t{dy.dim.rows()} * x.dim.rows() == kernels::elements_of(d_weight.dim) &&
+      dy.dim.cols() == x.dim.cols();
+  if (is_left) {
     d_weight.sink->push(dy, x);
     call.left_for_later |= std::uint64_t{1} << operand;
   } else {

@@ -36,29 +36,28 @@ ext::Count total_examples(const graph::Graph& graph, std::span<const NodeId> mem
                       to_string(dim.single_batch()) + " of " + graph.describe(node));
 }
 
-/// Memory for `examples` of `dim`, of `size` bytes each, or out_of_memory with the node in its
-/// text.
-void* block_for(const graph::Graph& graph, NodeId node, const Dim& dim, ext::Count size,
+/// Memory for `examples` of `each` bytes, or out_of_memory with the node in its text; `dim()` is
+/// the shape of one.
+template <class DimOf>
+void* block_for(const graph::Graph& graph, NodeId node, DimOf dim, ext::Count each,
                 ext::Count examples, Pool& pool) {
-  const ext::Count bytes = size * examples;
+  const ext::Count bytes = each * examples;
   if (!bytes.fits()) {
-    fail(graph, node, dim, examples, bytes, "out of memory: more bytes than can be addressed");
+    fail(graph, node, dim(), examples, bytes, "out of memory: more bytes than can be addressed");
   }
   try {
     return pool.allocate(bytes.value());
   } catch (const out_of_memory& e) {
-    fail(graph, node, dim, examples, bytes, e.what());
+    fail(graph, node, dim(), examples, bytes, e.what());
   }
 }
 
 void* output_block(const graph::Graph& graph, NodeId first, std::uint32_t output,
                    ext::Count examples, Pool& pool) {
+  const graph::Seen seen(graph, first);
   const NodeId of = first + output;
-  const ext::Number number = graph[first].signature->number;
-  const bool is_plain = graph[first].signature->cut == 0;
-  const Dim& dim = is_plain ? graph.dim(of) : graph::Seen(graph, first).dim(of);
-  const ext::Count size = is_plain ? graph.example_size(of) : graph::Seen(graph, first).size(of);
-  return block_for(graph, first, dim, size * ext::bytes_of(number), examples, pool);
+  return block_for(
+      graph, first, [&]() -> const Dim& { return seen.dim(of); }, seen.bytes(of), examples, pool);
 }
 
 }  // namespace
@@ -80,10 +79,10 @@ Placement place_group(const graph::Graph& graph, std::span<const NodeId> members
     }
     for (std::uint32_t k = 0; k < record.saved; ++k) {
       const Dim& dim = signature.saved[k];
-      const ext::Count size =
+      const ext::Count each =
           ext::Count(dim.elements()) * ext::saved_bytes(record.saved_as[k], signature.number);
       place.saved[k] = block_for(
-          graph, members[0], dim, size,
+          graph, members[0], [&]() -> const Dim& { return dim; }, each,
           record.has_whole ? ext::Count(static_cast<std::int64_t>(members.size())) : examples,
           pool);
     }

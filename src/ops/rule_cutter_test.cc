@@ -173,6 +173,58 @@ TEST(RuleDriver, RunsAreAsLongAsTheyCanBe) {
   EXPECT_EQ(runs_of(ext::Example<DotProduct>{{}, {{4, 3}, {4, 3}}}, {.batch = 5}), Counts(5, 60));
 }
 
+/// Both examples of a batch, which is cut into runs, and each of them in a call of its own, which
+/// is one run: the parts of its operands lie side by side.
+void compare_with_single_calls(const Sample& sample, bool adds, std::uint64_t without_in,
+                               std::uint64_t without_out) {
+  const auto copy = [](Held& from, std::size_t e, Held& to) {
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      to[i] = from[e * to.size() + i];
+    }
+  };
+  const auto expect_equal = [&](Held& of_batch, std::size_t e, Held& single) {
+    for (std::size_t i = 0; i < single.size(); ++i) {
+      EXPECT_EQ(of_batch[e * single.size() + i], single[i]) << sample.text() << e << ' ' << i;
+    }
+  };
+  ByHand batch(sample, {.batch = 2, .adds = adds}, 5);
+  batch.forward();
+  batch.backward(without_in, without_out);
+  for (std::size_t e = 0; e < 2; ++e) {
+    ByHand single(sample, {.adds = adds}, 6);
+    for (std::size_t i = 0; i < single.arity(); ++i) {
+      copy(batch.in(i), e, single.in(i));
+    }
+    for (std::size_t k = 0; k < single.outputs(); ++k) {
+      copy(batch.d_out(k), e, single.d_out(k));
+    }
+    single.forward();
+    single.backward(without_in, without_out);
+    for (std::size_t k = 0; k < single.outputs(); ++k) {
+      expect_equal(batch.out(k), e, single.out(k));
+    }
+    for (std::size_t i = 0; i < single.arity(); ++i) {
+      if ((without_in >> i & 1) == 0) {
+        expect_equal(batch.d_in(i), e, single.d_in(i));
+      }
+    }
+  }
+}
+
+TEST(RuleDriver, ACellOfOneExampleHasTheNumbersThatItHasInABatch) {
+  const std::array samples{sample_of(ext::Example<LstmCell>{{0.5F}, {{12}, {3}}}),
+                           sample_of(ext::Example<LstmCell>{{}, {{4}, {1}}}),
+                           sample_of(ext::Example<CoupledLstmC>{{}, {{3}, {3}, {3}}})};
+  for (const Sample& sample : samples) {
+    compare_with_single_calls(sample, false, 0, 0);
+    compare_with_single_calls(sample, true, 0, 0);
+    compare_with_single_calls(sample, false, 1, 0);  // no gradient of the parts
+    compare_with_single_calls(sample, false, 2, 0);
+  }
+  compare_with_single_calls(samples[0], false, 0, 1);
+  compare_with_single_calls(samples[0], true, 0, 2);
+}
+
 /// An operation of a user: a sum with broadcasting, in float.
 struct Penalty {
   static constexpr ext::Info kInfo{.name = "penalty", .args = {"x", "y"}};

@@ -7,8 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <new>
 #include <span>
+#include <type_traits>
+#include <utility>
 
 #include "dynet/ext/op.h"
 
@@ -18,6 +20,24 @@
 namespace dynet::builders {
 
 inline bool is_placeholder(const ext::Operand& w) { return w.dim.nd == 1; }
+
+/// Memory for up to `kMost` objects, each of which is made at its first use: a call has fewer terms
+/// than there is room for.
+template <class T, std::size_t kMost>
+class MadeLater {
+  static_assert(std::is_trivially_destructible_v<T>);
+
+ public:
+  template <class... From>
+  T& make(std::size_t i, From&&... from) {
+    return *new (data() + i) T{std::forward<From>(from)...};
+  }
+  [[nodiscard]] T* data() { return reinterpret_cast<T*>(memory_); }
+  T& operator[](std::size_t i) { return *std::launder(data() + i); }
+
+ private:
+  alignas(T) std::byte memory_[kMost * sizeof(T)];
+};
 
 /// Memory for vectors like x side by side, if a term needs it: without the memory every gate would
 /// go through the blocks of x, which costs nothing where starts cost (kernels/starts_cost.h).
@@ -65,9 +85,7 @@ class GateSums {
     }
     const ext::Operand* x = &call_.in[term.vector()];
     if (Room::is_needed(call_, *x)) {
-      const ext::Operand& room = rooms_[terms_].emplace(call_, *x).vectors();
-      call_.kernels.move(ext::whole_move(x->size()), *x, room, ext::Write::kStore);
-      x = &room;
+      x = &move_together(*x);
     }
     for (unsigned k = 0; k < term.count; ++k) {
       const ext::Operand& w = call_.in[term.at + k];
@@ -91,15 +109,21 @@ class GateSums {
   }
 
  private:
+  /// A function of its own, because few terms need it.
+  [[gnu::noinline]] const ext::Operand& move_together(const ext::Operand& x) {
+    const ext::Operand& room = rooms_.make(terms_, call_, x).vectors();
+    call_.kernels.move(ext::whole_move(x.size()), x, room, ext::Write::kStore);
+    return room;
+  }
   void run() {
-    std::array<ext::ProductSum, kGates> list;
+    MadeLater<ext::ProductSum, kGates> list;
     std::size_t count = 0;
     for (std::size_t g = 0; g < kGates; ++g) {
       if (counts_[g] != 0) {
-        list[count++] = {.pairs = {pairs_[g].data(), counts_[g]},
-                         .c = &sums_[g],
-                         .write = ext::Write::kAdd,
-                         .start = is_begun_[g] ? nullptr : &call_.in[g]};
+        list.make(count++, ext::ProductSum{.pairs = {pairs_[g].data(), counts_[g]},
+                                           .c = &sums_[g],
+                                           .write = ext::Write::kAdd,
+                                           .start = is_begun_[g] ? nullptr : &call_.in[g]});
         is_begun_[g] = true;
       }
     }
@@ -115,7 +139,7 @@ class GateSums {
   std::array<bool, kGates> is_begun_;
   std::array<std::array<ext::Factors, kMostTerms>, kGates> pairs_;
   std::array<std::size_t, kGates> counts_{};
-  std::array<std::optional<Room>, kMostTerms> rooms_;
+  MadeLater<Room, kMostTerms> rooms_;
   std::size_t terms_ = 0;
 };
 
@@ -155,9 +179,11 @@ class GateGradients {
     to_[terms_] = &dx;
     const ext::Operand* sum = &dx;
     if (Room::is_needed(call_, dx)) {
-      sum = &rooms_[terms_].emplace(call_, dx).vectors();
+      sum = &rooms_.make(terms_, call_, dx).vectors();
     }
-    list_[terms_++] = {.pairs = {factors.data(), count}, .c = sum, .ta = ext::Transposed::kYes};
+    list_.make(
+        terms_++,
+        ext::ProductSum{.pairs = {factors.data(), count}, .c = sum, .ta = ext::Transposed::kYes});
   }
   void finish() {
     if (terms_ != 0) {
@@ -175,9 +201,9 @@ class GateGradients {
   ext::Call& call_;
   std::span<const ext::Operand> d_sums_;
   std::array<std::array<ext::Factors, kGates>, kMostTerms> factors_;
-  std::array<ext::ProductSum, kMostTerms> list_;
+  MadeLater<ext::ProductSum, kMostTerms> list_;
   std::array<const ext::Operand*, kMostTerms> to_;
-  std::array<std::optional<Room>, kMostTerms> rooms_;
+  MadeLater<Room, kMostTerms> rooms_;
   std::size_t terms_ = 0;
 };
 

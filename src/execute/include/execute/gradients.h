@@ -108,16 +108,13 @@ class Gradients {
   /// To be called between target() and the call that uses the memory: pieces are clear then.
   void finish_pieces();
 
-  /// Calls with several operands: tells nodes that stand in two of them. A call begins with
-  /// `begin_call`; true where `n` was seen in this call with another operand number.
+  /// Calls with several operands: `Notes` tell nodes that stand in two of them. A call begins with
+  /// `begin_call`, each of its operands with `begin_operand`.
+  struct Stamps {
+    std::uint32_t call, operand;
+  };
   void begin_call() { call_ = next_stamp_; }
-  void begin_operand() { ++next_stamp_; }
-  bool was_in_other_operand(NodeId n) {
-    std::uint32_t& stamp = entries_[n].stamp;
-    const bool was = stamp > call_ && stamp != next_stamp_;
-    stamp = next_stamp_;
-    return was;
-  }
+  Stamps begin_operand() { return {call_, ++next_stamp_}; }
 
   [[nodiscard]] memory::Pools& pools() { return pools_; }
   [[nodiscard]] const memory::Pools& pools() const { return pools_; }
@@ -137,6 +134,15 @@ class Gradients {
     void note(NodeId n, bool needs) const {
       entries_[n].data = nullptr;
       entries_[n].mark = current_ | (needs ? kNeeds : 0U);
+    }
+    /// Whether `n`, which needs a gradient, follows the first node of its parameter.
+    [[nodiscard]] bool follows(NodeId n) const { return (entries_[n].mark & kFollows) != 0; }
+    /// Whether `n` was seen in this call with another operand.
+    [[nodiscard]] bool was_in_other_operand(NodeId n, const Stamps& now) const {
+      std::uint32_t& stamp = entries_[n].stamp;
+      const bool was = stamp > now.call && stamp != now.operand;
+      stamp = now.operand;
+      return was;
     }
     /// Memory of a gradient that was written.
     [[nodiscard]] void* written(NodeId n) const { return entries_[n].data; }

@@ -42,10 +42,6 @@ class History {
     return s < calls_.size() ? calls_[s] : nullptr;
   }
   void set_call(std::uint32_t s, Assembled* call) {
-    if (s == calls_.size() && s < calls_.capacity()) {
-      calls_.push_back(call);
-      return;
-    }
     if (s >= calls_.size()) {
       make_room_for_call(s);
     }
@@ -61,8 +57,8 @@ class History {
   void make_room_for_call(std::uint32_t s);
 
   schedule::Plan plan_;
-  std::vector<Assembled*>
-      calls_;  ///< of the plan's segments; at least up to the last that was kept
+  /// The calls of the plan's segments, at least up to the last one that was kept; null: none.
+  std::vector<Assembled*> calls_;
   std::uint64_t generation_ = 0;
 };
 

@@ -33,10 +33,10 @@ class CallMemory final : public ext::ScratchMemory {
   memory::Pool* pool_;  ///< of the call that runs
 };
 
-/// From an operand that counts examples to what an operation of whole batches sees (ext::Call): an
-/// example of it is the batch of one node, of shape `of_node`. Changes the operand's blocks, which
-/// are an arena's.
-[[nodiscard]] ext::Operand by_node(ext::Operand o, const Dim& of_node);
+/// From an operand that counts examples, and is there, to what an operation of whole batches sees
+/// (ext::Call): an example of it is the batch of one node, of shape `of_node`. Changes the
+/// operand's blocks, which are an arena's.
+void count_nodes(ext::Operand& o, const Dim& of_node);
 
 /// Memory of operands and of whatever else a call reads beside numbers; owns it until `release` of
 /// an earlier mark. Not thread-safe.
@@ -45,32 +45,30 @@ class OperandArena {
   [[nodiscard]] util::Arena::Mark mark() const { return arena_.mark(); }
   void release(const util::Arena::Mark& mark) { arena_.release(mark); }
 
-  /// An operand of `count` pieces whose examples take `stride` bytes each; `piece(i)` is a Block.
-  /// Neighbours in memory become one block.
+  /// An operand of `count` pieces, at least one, whose examples take `stride` bytes each;
+  /// `piece(i)` is a Block. Neighbours in memory become one block.
   template <class Piece>
-  ext::Operand operand(const Dim& dim, std::int64_t stride, std::size_t count, Piece piece) {
-    auto* blocks = static_cast<ext::Block*>(arena_.allocate(sizeof(ext::Block) * count));
+  [[gnu::always_inline]] ext::Operand operand(const Dim& dim, std::int64_t stride,
+                                              std::size_t count, Piece piece) {
+    auto* const blocks = room<ext::Block>(count);
     ext::Operand o{.dim = dim.single_batch(), .blocks = blocks};
-    std::int64_t n = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    ext::Block piece_before = piece(0);
+    ext::Block* last = begin_block(blocks, piece_before);
+    std::int64_t examples = piece_before.examples;
+    for (std::size_t i = 1; i < count; ++i) {
       const ext::Block b = piece(i);
-      o.examples += b.examples;
-      if (n > 0) {
-        ext::Block& last = blocks[n - 1];
-        if (last.fresh == b.fresh &&
-            static_cast<std::byte*>(last.data) + last.examples * stride == b.data) {
-          last.examples += b.examples;
-          continue;
-        }
+      const void* const end =
+          static_cast<std::byte*>(piece_before.data) + piece_before.examples * stride;
+      if (b.data == end && b.fresh == piece_before.fresh) {
+        last->examples += b.examples;
+      } else {
+        last = begin_block(last + 1, b);
       }
-      // Field by field: copied whole, it would be read back before its parts have left the core's
-      // store buffer, which costs more than all the rest of this loop.
-      ext::Block& to = *new (&blocks[n++]) ext::Block;
-      to.data = b.data;
-      to.examples = b.examples;
-      to.fresh = b.fresh;
+      examples += b.examples;
+      piece_before = b;
     }
-    o.block_count = n;
+    o.examples = examples;
+    o.block_count = last + 1 - blocks;
     return o;
   }
   /// The same of `count` nodes, `node(i)` each, of which `piece(i)` has the examples; the call sees
@@ -111,6 +109,16 @@ class OperandArena {
   }
 
  private:
+  /// Field by field: copied whole, it would be read back before its parts have left the core's
+  /// store buffer, which costs more than all the rest of the loop.
+  [[gnu::always_inline]] static ext::Block* begin_block(ext::Block* at, const ext::Block& from) {
+    auto* const block = new (at) ext::Block;
+    block->data = from.data;
+    block->examples = from.examples;
+    block->fresh = from.fresh;
+    return block;
+  }
+
   util::Arena arena_;
 };
 

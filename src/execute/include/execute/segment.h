@@ -26,6 +26,18 @@ struct SegmentView {
   [[nodiscard]] bool reads(std::uint32_t arg) const { return schedule::is_read(args, arg); }
 };
 
+/// Whether `holds` is true for one of the nodes. Most lists have one node, or begin with such a
+/// node: std::any_of, which looks at four nodes at a time, costs more.
+template <class Holds>
+[[nodiscard]] bool has_any(std::span<const NodeId> nodes, Holds holds) {
+  for (const NodeId n : nodes) {
+    if (holds(n)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Whether a kernel call computes a node: not where it shows its argument's memory, is copied from
 /// another device, or is a number of the program that the host can write.
 [[nodiscard]] inline bool needs_call(const graph::Node& node) {

@@ -119,6 +119,7 @@ class Values {
  private:
   template <class At>
   void write_places(std::span<const NodeId> members, std::uint32_t g, At at);
+  void place_aliases(std::span<const NodeId> members, std::uint32_t g);
   void place_group(const History& history, std::uint32_t g);
   void take_from_loose(NodeId n);
   void note_rest(const History& history, std::uint32_t g);

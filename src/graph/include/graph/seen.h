@@ -25,8 +25,10 @@ class Seen {
   [[nodiscard]] const Dim& dim(NodeId n) const {
     return by_columns_ ? graph_.interner().column(graph_[n].shape()) : graph_.dim(n);
   }
-  [[nodiscard]] std::int64_t size(NodeId n) const { return graph_.example_size(n) / columns(n); }
-  [[nodiscard]] std::int64_t bytes(NodeId n) const { return graph_.example_bytes(n) / columns(n); }
+  [[nodiscard]] std::int64_t bytes(NodeId n) const {
+    const std::int64_t bytes = graph_.example_bytes(n);
+    return by_columns_ ? bytes / columns(n) : bytes;  // divisions are slow
+  }
   /// The number of examples, or of columns.
   [[nodiscard]] std::int64_t examples(NodeId n) const { return graph_.examples(n) * columns(n); }
 

@@ -16,8 +16,9 @@
 namespace dynet::ext {
 
 /// The streams of such a call: each operand is one block with the box's elements and the call's
-/// examples, or, if only read, one number for all elements. Use: `read` all inputs and `write` all
-/// results, in the order of RuleLoop; then `run`, unless an operand did not fit.
+/// examples, or, if only read, one number for all elements. The parts of an example lie side by
+/// side, so a call of one example has a stream for each part. Use: `read` all inputs and `write`
+/// all results, in the order of RuleLoop; then `run`, unless an operand did not fit.
 class OneRun {
  public:
   /// `elements`: of the box.
@@ -28,9 +29,9 @@ class OneRun {
       return;
     }
     if (o.absent()) {
-      add(const_cast<void*>(kernels_.zero()), Stream::kRepeat, parts);
+      add_like(const_cast<void*>(kernels_.zero()), Stream::kRepeat, parts);
     } else if (fits(o, parts)) {
-      add(o.blocks[0].data, Stream::kRun);
+      add_parts(o, Stream::kRun, parts);
     } else if (parts == 1 && o.examples == 1 && kernels::elements_of(o.dim) == 1) {
       add(o.blocks[0].data, Stream::kRepeat);
     } else {
@@ -44,9 +45,9 @@ class OneRun {
       return;
     }
     if (o.absent()) {
-      add(nullptr, Stream::kSkip, parts);
+      add_like(nullptr, Stream::kSkip, parts);
     } else if (fits(o, parts)) {
-      add(o.blocks[0].data, o.blocks[0].fresh ? Stream::kStore : Stream::kAdd);
+      add_parts(o, o.blocks[0].fresh ? Stream::kStore : Stream::kAdd, parts);
     } else {
       is_all_ = false;
     }
@@ -61,21 +62,30 @@ class OneRun {
 
  private:
   [[nodiscard]] bool fits(const Operand& o, unsigned parts) const {
-    return parts == 1 && o.block_count == 1 && o.examples == examples_ &&
-           kernels::elements_of(o.dim) == elements_;
+    return (parts == 1 || (parts > 1 && examples_ == 1)) && o.block_count == 1 &&
+           o.examples == examples_ && kernels::elements_of(o.dim) == elements_ * parts;
   }
-  /// `parts` is 0 if the rule has a form without the operand.
-  void add(void* data, Stream::Mode mode, unsigned parts = 1) {
-    if (count_ + parts > kMost) {
+  void add(void* data, Stream::Mode mode) {
+    if (count_ == kMost) {
       is_all_ = false;
       return;
     }
-    for (; parts != 0; --parts) {
-      streams_[count_++] = {data, mode};
+    streams_[count_++] = {data, mode};
+  }
+  void add_like(void* data, Stream::Mode mode, unsigned parts) {
+    for (; parts != 0; --parts) {  // 0 if the rule has a form without the operand
+      add(data, mode);
+    }
+  }
+  void add_parts(const Operand& o, Stream::Mode mode, unsigned parts) {
+    auto* const data = o.data<std::byte>();
+    add(data, mode);
+    for (unsigned p = 1; p < parts; ++p) {
+      add(data + p * elements_ * bytes_of(kernels_.number()), mode);
     }
   }
 
-  static constexpr std::size_t kMost = 16;  // rules with more streams are rare
+  static constexpr std::size_t kMost = 32;  // rules with more streams are rare
 
   const Kernels& kernels_;
   std::int64_t examples_;

@@ -111,10 +111,11 @@ class LayoutMaker {
   std::vector<Room> rooms_;                     ///< by block
 };
 
-/// Where the results of one group lie: the first member's. Members follow each other.
+/// Where the results of one group lie: the first member's. Members follow each other. Results that
+/// the operation does not have are not set.
 struct Placement {
-  void* outputs[ext::kMaxOutputs] = {};
-  void* saved[ext::kMaxSaved] = {};
+  void* outputs[ext::kMaxOutputs];
+  void* saved[ext::kMaxSaved];
 };
 
 /// Places all outputs and saved outputs of one group, whose nodes are no aliases. Throws
