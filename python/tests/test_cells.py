@@ -52,6 +52,16 @@ class Network:
         return numbers + [p.grad_as_array() for p in self.parameters()]
 
 
+class Twice:
+    """An operation written in Python."""
+
+    def forward(self, x):
+        return 2 * x
+
+    def backward(self, xs, y, dy):
+        return 2 * dy
+
+
 def assert_alike(found, wanted):
     assert len(found) == len(wanted)
     for a, b in zip(found, wanted):
@@ -231,13 +241,6 @@ def test_refusals_name_the_line_and_the_way_out():
     x = dy.inputVector([1.0, 2.0])
     outside = dy.tanh(x)
 
-    class Twice:
-        def forward(self, x):
-            return 2 * x
-
-        def backward(self, xs, y, dy):
-            return 2 * dy
-
     def noisy(x):
         return dy.noise(x, 0.1)
 
@@ -262,6 +265,30 @@ def test_refusals_name_the_line_and_the_way_out():
     assert "there are no arguments" in refusal(lambda: x, error=ValueError)
     with pytest.raises(ValueError, match="inputs names 'y', which is no parameter"):
         dy.cell(lambda x: x, inputs="y")
+
+
+def test_an_operation_in_python_between_calls():
+    network = Network()
+    cells = network.run(lambda x, h: network.step(dy.apply(Twice(), x), dy.apply(Twice(), h)))
+    nodes = network.run(lambda x, h: network.plain(2 * x, 2 * h))
+    assert_alike(cells, nodes)
+
+
+def test_calls_after_an_exception_in_mid_cell():
+    network = Network()
+    wanted = network.run(network.step)
+
+    @dy.cell(inputs=["x"])
+    def fails(x, h):
+        y = network.plain(x, h)
+        raise KeyError(y.dim())
+
+    def step(x, h):
+        with pytest.raises(KeyError):
+            fails(x, h)
+        return network.step(x, h)
+
+    assert_alike(network.run(step), wanted)
 
 
 def test_an_exception_of_the_function_comes_through():
