@@ -1,10 +1,10 @@
-"""Runs the cases of one file with the `dynet` of this interpreter; `compare` calls it in two environments.
+"""Runs the cases of one file with the `dynet` of this interpreter; `compare` calls it twice.
 
     python run_cases.py FILE FIRST
 
-A file has a function `cases()`, which gives pairs of a name and a function without arguments. Prints a line of JSON
-for each case from number FIRST on: the number before the case runs, so that a crash can be told, then the result or
-the type of the error.
+A file has a function `cases()`, which gives pairs of a name and a function without arguments.
+Prints a line of JSON for each case from number FIRST on: the number before the case runs, so that a
+crash can be told, then the result or the type of the error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ import numpy as np
 def plain(value: object) -> object:
     """Numbers, texts and lists of a result; an array with its shape, in memory order."""
     if isinstance(value, np.ndarray):
-        return {"shape": list(value.shape), "numbers": value.ravel(order="F").astype(float).tolist()}
+        return {
+            "shape": list(value.shape),
+            "numbers": value.ravel(order="F").astype(float).tolist(),
+        }
     if isinstance(value, (np.floating, np.integer)):
         return value.item()
     if isinstance(value, bytes):
@@ -56,7 +59,7 @@ def main() -> None:
         say({"begin": number, "name": name})
         try:
             say({"name": name, "result": plain(run())})
-        except Exception as error:  # noqa: BLE001  (the type is the result)
+        except Exception as error:  # the type is the result
             say({"name": name, "error": type(error).__name__, "text": str(error)})
 
 
