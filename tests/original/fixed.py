@@ -1,10 +1,17 @@
 """Parameters and data from formulas, so that two libraries start from the same numbers."""
 
+from __future__ import annotations
+
 import dynet as dy
 import numpy as np
 
 # In 2.2, neither parameters nor trainers keep their collection alive.
 _alive: list[dy.ParameterCollection] = []
+
+
+def keep(model: dy.ParameterCollection) -> dy.ParameterCollection:
+    _alive.append(model)
+    return model
 
 
 def wave(shape: tuple[int, ...], start: float, scale: float) -> np.ndarray:
@@ -15,7 +22,7 @@ def wave(shape: tuple[int, ...], start: float, scale: float) -> np.ndarray:
 
 def fill(model: dy.ParameterCollection, scale: float = 0.3) -> None:
     """Gives all parameters of the model, in their order, fixed numbers."""
-    _alive.append(model)
+    keep(model)
     for i, p in enumerate(model.parameters_list()):
         p.set_value(wave(p.shape(), i, scale))
     for i, table in enumerate(model.lookup_parameters_list()):
