@@ -208,7 +208,8 @@ def from_numpy() -> object:
 
 
 def table_from_numpy() -> object:
-    table = dy.ParameterCollection().lookup_parameters_from_numpy(wave((4, 2, 3), 1, 1.0))
+    m = keep(dy.ParameterCollection())
+    table = m.lookup_parameters_from_numpy(wave((4, 2, 3), 1, 1.0))
     return [list(table.shape()), table.as_array()]
 
 
