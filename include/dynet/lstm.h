@@ -146,7 +146,9 @@ struct VanillaLSTMBuilder : public StandardLSTMBuilder {
 /// h2i {4h,h}, masks of these of 1 and 0 (1), which trainers leave, and bi {4h} (0). Dropout: one
 /// mask per sequence, on inputs and on h'.
 ///
-/// C++: `params` has x2i, h2i, bi, then the masks.
+/// C++: `params` has x2i, h2i, bi, then the masks; `param_vars` has the masked x2i and h2i, and bi.
+///
+/// Python: `get_parameters()` and `get_parameter_expressions()` give the same lists.
 struct SparseLSTMBuilder : public StandardLSTMBuilder {
   SparseLSTMBuilder() = default;
   explicit SparseLSTMBuilder(unsigned layers, unsigned input_dim, unsigned hidden_dim,
@@ -160,12 +162,6 @@ struct SparseLSTMBuilder : public StandardLSTMBuilder {
  protected:
   [[nodiscard]] const char* name() const override { return "SparseLSTMBuilder"; }
   void new_graph_impl(ComputationGraph& cg, bool update) override;
-  [[nodiscard]] const std::vector<Expression>& weights(unsigned layer) const override {
-    return masked_[layer];
-  }
-
- private:
-  std::vector<std::vector<Expression>> masked_;
 };
 
 /// The standard LSTM (StandardLSTMBuilder has the formula) with a forget bias of 1, as model files

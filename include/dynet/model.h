@@ -155,7 +155,8 @@ struct Parameter {
   ParameterStorage& get_storage() const;
   /// The full name, such as "/enc/b_1".
   [[nodiscard]] std::string get_fullname() const;
-  /// Values and gradient become zero.
+  /// Values become zero. The gradient of a Parameter becomes zero as well, and the gradient of a
+  /// LookupParameter stays, as in DyNet 2.1.
   void zero();
   /// The shape.
   [[nodiscard]] Dim dim() const;
@@ -197,7 +198,8 @@ struct LookupParameter {
   /// Sets row `index`: graphs read these numbers, whatever weight decay there was. IndexError,
   /// SizeError if index or count do not fit.
   void initialize(unsigned index, const std::vector<float>& val) const;
-  /// Values and gradient become zero.
+  /// Values become zero. The gradient of a Parameter becomes zero as well, and the gradient of a
+  /// LookupParameter stays, as in DyNet 2.1.
   void zero();
   /// The full name, such as "/enc/b_1".
   [[nodiscard]] std::string get_fullname() const;

@@ -17,6 +17,7 @@ from _dynet import _Additions, _foreign_file, _save_text
 from . import (
     IoError,
     LookupParameters,
+    MissingFileError,
     ParameterCollection,
     Parameters,
     SafetensorsLoader,
@@ -263,7 +264,8 @@ def _read_meta(meta: str, trust: bool) -> str | list[Any]:
         with open(meta, "rb") as file:
             content = file.read()
     except OSError as e:
-        raise IoError(f"cannot open '{meta}': {e.strerror}{_what_is_there(meta)}") from None
+        kind = MissingFileError if isinstance(e, FileNotFoundError) else IoError  # as in 2.1
+        raise kind(f"cannot open '{meta}': {e.strerror}{_what_is_there(meta)}") from None
     if content[:1] in (b"[", b"{"):
         return content.decode("utf-8", "replace")
     what = _foreign_file(content[:512])

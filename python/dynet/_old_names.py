@@ -46,9 +46,9 @@ class _Value(Generic[Number]):
         return f"{type(self).__name__}({self._value})"
 
     @told
-    def set(self, newval: Number) -> None:
+    def set(self, val: Number) -> None:
         """Replaces the number."""
-        self._value: Number = _number(self, "the number", newval, self._is_count)
+        self._value: Number = _number(self, "the number", val, self._is_count)
 
     def get(self) -> Number:
         """The number."""

@@ -163,6 +163,8 @@ void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
         },
         arg("d"), arg("d_h"), arg("d_c"), texts::CoupledLSTMBuilder_set_dropout_2);
   } else {
+    // As DyNet 2.1 calls it.
+    const char* const recurrent = std::is_base_of_v<StandardLSTMBuilder, Builder> ? "d_r" : "d_h";
     c.def(
         "set_dropouts",
         [](Py& b, float d, float d_h) {
@@ -170,7 +172,7 @@ void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
           b.drops = d > 0 || d_h > 0;
           b.set("dropout", "set_dropouts", d, d_h);
         },
-        arg("d"), arg("d_h"), texts::LayeredRNNBuilder_set_dropout_2);
+        arg("d"), arg(recurrent), texts::LayeredRNNBuilder_set_dropout_2);
   }
   c.def(
       "set_dropout_masks",

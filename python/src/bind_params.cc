@@ -297,7 +297,7 @@ void bind_lookup_parameters(nb::module_& m) {
           [](const PyLookupParameters& x, const IndexListArg& indices) {
             return add_lookup(x, ext::NodePayload::of(indices.not_empty()));
           },
-          arg("indices"), "A batch of rows: `lookup_batch`.")
+          arg("i"), "A batch of rows: `lookup_batch`.")
       .def("rows", &table_rows, arg("indices"),
            nb::sig("def rows(self, indices: collections.abc.Sequence[int]) -> list[Expression]"),
            "A list of rows, each an expression of its own: `[p[i] for i in indices]` in one call.")

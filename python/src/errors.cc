@@ -239,6 +239,9 @@ void bind_errors(nb::module_& m) {
   class_of<errors::DeviceError> = make_class(m, "DeviceError", texts::DeviceError, runtime);
   class_of<errors::NoGpuLibrary> = class_of<cuda_exception> = class_of<errors::DeviceError>;
   class_of<errors::IoError> = make_class(m, "IoError", texts::IoError, runtime);
+  make_class_of(
+      m, "MissingFileError", "`load` finds no file of objects.",
+      nb::make_tuple(nb::handle(class_of<errors::IoError>), nb::handle(PyExc_FileNotFoundError)));
   class_of<errors::NumericError> = make_class(m, "NumericError", texts::NumericError, runtime);
   class_of<errors::WorkerError> = make_class(
       m, "WorkerError",

@@ -147,8 +147,8 @@ revert()
 inputMatrixLiteral(v, d, batch_size=1, device="")
 inputSparseTensor(idxs, v, dim, batch_size=1, defval=0, device="")
 """,
-    "UnsignedValue": "UnsignedValue(val=0)\nset(newval)\nget()",
-    "FloatValue": "FloatValue(val=0)\nset(newval)\nget()",
+    "UnsignedValue": "UnsignedValue(val=0)\nset(val)\nget()",
+    "FloatValue": "FloatValue(val=0)\nset(val)\nget()",
     "UnsignedVectorValue": "UnsignedVectorValue(vals)\nset(newval)\nget()\nsize()",
     "FloatVectorValue": "FloatVectorValue(vals)\nset(newval)\nget()\nsize()",
     "DynetParams": """
@@ -234,7 +234,7 @@ backward(full=False)
 """,
     "LookupParameters": """
 __getitem__(index)
-batch(indices)
+batch(i)
 __len__
 shape()
 init_from_array(arr)
@@ -359,24 +359,25 @@ whoami()
 spec
 from_spec(spec, model)
 """
-_MASKS = "set_dropouts(d, d_h)\nset_dropout_masks(batch_size=1)\n"
+_MASKS = "set_dropout_masks(batch_size=1)\n"
+_LSTM_MASKS = "set_dropouts(d, d_r)\n" + _MASKS
 _SIZES = "(layers, input_dim, hidden_dim, model)\n"
 _OPTIONS = "(layers, input_dim, hidden_dim, model, ln_lstm=False, forget_bias=1.0)\n"
 CLASSES |= {
-    "SimpleRNNBuilder": "SimpleRNNBuilder" + _SIZES + _BUILDER + _MASKS,
+    "SimpleRNNBuilder": "SimpleRNNBuilder" + _SIZES + _BUILDER + "set_dropouts(d, d_h)\n" + _MASKS,
     "GRUBuilder": "GRUBuilder(layers, input_dim, hidden_dim, model, reset_after=False)\n"
     + _BUILDER,
     "CoupledLSTMBuilder": "CoupledLSTMBuilder" + _SIZES + _BUILDER,
-    "VanillaLSTMBuilder": "VanillaLSTMBuilder" + _OPTIONS + _BUILDER + _MASKS,
+    "VanillaLSTMBuilder": "VanillaLSTMBuilder" + _OPTIONS + _BUILDER + _LSTM_MASKS,
     "SparseLSTMBuilder": "SparseLSTMBuilder"
     + _OPTIONS
     + _BUILDER
-    + _MASKS
+    + _LSTM_MASKS
     + "set_sparsity(sparsity)",
     "CompactVanillaLSTMBuilder": "CompactVanillaLSTMBuilder"
     + _SIZES
     + _BUILDER
-    + _MASKS
+    + _LSTM_MASKS
     + "set_weightnoise(std)",
     "FastLSTMBuilder": "FastLSTMBuilder" + _SIZES + _BUILDER,
 }

@@ -176,7 +176,12 @@ def test_graphs_end_states(builder_class):
     with pytest.raises(ValueError):
         builder.get_parameter_expressions()
     state = builder.initial_state().add_input(inputs(1)[0])
-    assert len(builder.get_parameter_expressions()[0]) == len(builder.get_parameters()[0])
+    parameters = builder.get_parameters()[0]
+    if builder_class is dy.SparseLSTMBuilder:
+        parameters = parameters[:3]  # as in DyNet 2.1: the matrices with their masks applied
+    assert [e.dim()[0] for e in builder.get_parameter_expressions()[0]] == [
+        p.shape() for p in parameters
+    ]
     dy.renew_cg()
     for use in [lambda: state.add_input(inputs(1)[0]), state.h, state.s, state.prev]:
         with pytest.raises(ValueError, match="stale"):

@@ -106,6 +106,14 @@ def test_gradients():
     np.testing.assert_array_equal(table.rows_grad_as_array([1, 2]), expected[[1, 2]])
     w.scale_gradient(0.5)
     np.testing.assert_array_equal(w.grad_as_array(), [2, 2, 2])
+    w.zero()
+    table.zero()
+    assert not w.as_array().any() and not table.as_array().any()
+    assert not w.grad_as_array().any()
+    np.testing.assert_array_equal(table.grad_as_array(), expected)  # as in DyNet 2.1
+    dy.renew_cg()
+    w[0].backward()
+    assert w.grad_as_array().any()
     m.reset_gradient()
     assert not w.grad_as_array().any() and not table.grad_as_array().any()
 

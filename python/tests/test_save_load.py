@@ -395,8 +395,9 @@ def test_files_that_are_not_ours(tmp_path):
     path = meta_with(tmp_path, "\x80\x03X")
     with pytest.raises(dy.IoError, match="neither JSON nor what DyNet"):
         dy.load(path, dy.ParameterCollection())
-    with pytest.raises(dy.IoError, match="cannot open"):
-        dy.load(str(tmp_path / "none"), dy.ParameterCollection())
+    for kind in (dy.IoError, FileNotFoundError):  # the second as in DyNet 2.2
+        with pytest.raises(kind, match=r"cannot open '.*none\.meta': No such file"):
+            dy.load(str(tmp_path / "none"), dy.ParameterCollection())
     m = dy.ParameterCollection()
     m.add_parameters(3)
     m.save(str(tmp_path / "m.safetensors"))

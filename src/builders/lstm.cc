@@ -172,11 +172,9 @@ SparseLSTMBuilder::SparseLSTMBuilder(unsigned layer_count, unsigned input_size, 
 
 void SparseLSTMBuilder::new_graph_impl(ComputationGraph& cg, bool update) {
   StandardLSTMBuilder::new_graph_impl(cg, update);
-  masked_.resize(layers);
-  for (unsigned layer = 0; layer < layers; ++layer) {
-    const std::vector<Expression>& vars = param_vars[layer];
-    masked_[layer] = {cmult(vars[kInputs], vars[kInputsMask], Where()),
-                      cmult(vars[kRecurrent], vars[kRecurrentMask], Where()), vars[kBias]};
+  for (std::vector<Expression>& vars : param_vars) {
+    vars = {cmult(vars[kInputs], vars[kInputsMask], Where()),
+            cmult(vars[kRecurrent], vars[kRecurrentMask], Where()), vars[kBias]};
   }
 }
 

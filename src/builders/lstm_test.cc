@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "dynet/evaluating.h"
 #include "dynet/except.h"
@@ -263,6 +266,25 @@ TEST_F(SparseLstm, MasksAndWhatTheyHoldGetNoGradient) {
     EXPECT_TRUE(mask[i] != 0.0 || gradient[i] == 0.0) << i;
   }
   EXPECT_GT(moved, 0U);
+}
+
+TEST_F(SparseLstm, ItsExpressionsAreTheMaskedMatricesAndTheBiases) {  // as in DyNet 2.2
+  lstm.set_sparsity(0.5F);
+  ComputationGraph cg;
+  lstm.new_graph(cg);
+  for (std::size_t layer = 0; layer < 2; ++layer) {
+    const std::vector<Parameter>& ps = lstm.params[layer];
+    const std::vector<Expression>& vars = lstm.param_vars[layer];
+    ASSERT_EQ(vars.size(), 3U);
+    for (std::size_t m = 0; m < 2; ++m) {
+      Numbers masked = numbers_of(ps[m]);
+      const Numbers mask = numbers_of(ps[3 + m]);
+      std::transform(masked.begin(), masked.end(), mask.begin(), masked.begin(), std::multiplies());
+      EXPECT_EQ(numbers_of(vars[m]), masked);
+      EXPECT_NE(masked, numbers_of(ps[m]));
+    }
+    EXPECT_EQ(numbers_of(vars[2]), numbers_of(ps[2]));
+  }
 }
 
 TEST(CompactLstm, NoiseOnTheMatricesOncePerSequence) {

@@ -69,6 +69,19 @@ TEST_P(GradientTest, WhoeverLooksSeesZerosAfterItWasEmptied) {
   EXPECT_EQ(model.gradient_l2_norm(), 0.0F);
 }
 
+TEST_P(GradientTest, ZeroKeepsTheGradientOfATableAlone) {  // as in DyNet 2.1
+  Parameter p = model.add_parameters({2}, device());
+  LookupParameter l = model.add_lookup_parameters(3, {2}, ParameterInitConst(1), "", device());
+  add(*p.p, {1, 2});
+  add_row(l, 1, {3, 4});
+  p.zero();
+  l.zero();
+  EXPECT_FALSE(p.p->has_grad());
+  EXPECT_EQ(as_vector(*p.gradients()), (std::vector<float>{0, 0}));
+  EXPECT_EQ(model.gradient_l2_norm(), 5.0F);
+  EXPECT_EQ(as_vector((*l.values())[1]), (std::vector<float>{0, 0}));
+}
+
 TEST_P(GradientTest, RowsAreListedAndSpreadOut) {
   LookupParameter l = model.add_lookup_parameters(4, {2}, ParameterInitConst(0), "", device());
   add_row(l, 2, {1, 2});

@@ -140,7 +140,6 @@ void LookupParameterStorage::zero() {
   state_->catch_up();
   state_->before_change("zero");
   TensorTools::zero(all_values);
-  clear();
 }
 void LookupParameterStorage::squared_l2norm(float* sqnorm) const {
   state_->catch_up();

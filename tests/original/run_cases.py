@@ -1,10 +1,10 @@
-"""Runs the cases of one file with the `dynet` of this interpreter; `compare` calls it in two environments.
+"""Runs the cases of one file with the `dynet` of this interpreter; `compare` calls it twice.
 
-    python run_cases.py FILE FIRST
+    python run_cases.py FILE FUNCTION FIRST
 
-A file has a function `cases()`, which gives pairs of a name and a function without arguments. Prints a line of JSON
-for each case from number FIRST on: the number before the case runs, so that a crash can be told, then the result or
-the types of the error, its own and those that it derives from.
+FUNCTION, such as `cases`, gives pairs of a name and a function without arguments. Prints a line of
+JSON for each case from number FIRST on: the number before the case runs, so that a crash can be
+told, then the result or the types of the error, its own and those that it derives from.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ def plain(value: object) -> object:
     return value
 
 
-def load(path: Path) -> list[tuple[str, Callable[[], object]]]:
+def load(path: Path, function: str) -> list[tuple[str, Callable[[], object]]]:
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # pickles name the classes of cases by their module
     spec.loader.exec_module(module)
-    found: Iterable[tuple[str, Callable[[], object]]] = module.cases()
+    found: Iterable[tuple[str, Callable[[], object]]] = getattr(module, function)()
     cases = list(found)
     names = [name for name, _ in cases]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -55,24 +56,17 @@ def say(line: object) -> None:
 
 
 def main() -> None:
-    path, first = Path(sys.argv[1]), int(sys.argv[2])
+    path, function, first = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
     del sys.argv[1:]  # `import dynet` reads the options of the command line
-    for number, (name, run) in enumerate(load(path)):
+    for number, (name, run) in enumerate(load(path, function)):
         if number < first:
             continue
         say({"begin": number, "name": name})
         try:
             say({"name": name, "result": plain(run())})
-        except Exception as error:
+        except Exception as error:  # the type is the result
             kinds = [kind.__name__ for kind in type(error).__mro__]
-            say(
-                {
-                    "name": name,
-                    "error": kinds[0],
-                    "kinds": kinds,
-                    "text": str(error).partition("\n")[0],
-                }
-            )
+            say({"name": name, "error": kinds[0], "kinds": kinds, "text": str(error)})
 
 
 if __name__ == "__main__":
