@@ -102,7 +102,7 @@ WRONG: list[Row] = [
     (lambda w: dy.hinge_batch(w.x, [0, -1]), IndexError, ("hinge_batch: vs[1] is -1; want a whole number from 0", "{3}")),
     (lambda w: w.E[-1], IndexError, ("LookupParameters[index]: index is -1; want a row from 0 to 4", "{5,3}")),
     (lambda w: w.E[7], IndexError, ("lookup", "7", "5")),
-    (lambda w: w.E.batch([1, -1]), IndexError, ("LookupParameters.batch: indices[1] is -1; want a row from 0 to 4",)),
+    (lambda w: w.E.batch([1, -1]), IndexError, ("LookupParameters.batch: i[1] is -1; want a row from 0 to 4",)),
     (lambda w: dy.lookup_batch(w.E, [0, 2**40]), IndexError, ("lookup_batch: indices[1] is 1099511627776; want a row from 0 to 4",)),
     (lambda w: w.E.row_as_array(-1), IndexError, ("LookupParameters.row_as_array: row is -1; want a row from 0 to 4",)),
     (lambda w: w.x[5], IndexError, ("pick: index 5 of an expression {3}; want from -3 to 2",)),
