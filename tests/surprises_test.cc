@@ -106,9 +106,9 @@ class Surprises : public ::testing::TestWithParam<Kind> {
                                unsigned batch = 1) const {
     Nodes all;
     for (unsigned i = 0; i < length; ++i) {
-      std::vector<unsigned> rows;
+      std::vector<unsigned> rows(batch);
       for (unsigned e = 0; e < batch; ++e) {
-        rows.push_back((first + i * (first + 2) + e) % kWords);
+        rows[e] = (first + i * (first + 2) + e) % kWords;
       }
       all.push_back(lookup(turn.cg, words_, rows));
     }
@@ -217,7 +217,7 @@ TEST_P(Surprises, TwoLayersHaveOneWeight) {
 
 TEST_P(Surprises, XAndHAreOneNode) {
   expect_alike(8, [&](Turn& turn) {
-    Nodes one(3, sentence(turn, 1, turn.number)[0]);
+    const Nodes one(3, sentence(turn, 1, turn.number)[0]);
     const Expression weight = w(turn);
     return loss_of(read(turn, one, weight, weight)) + loss_of(turn, 3, turn.number) +
            loss_of(read(turn, one, weight, u(turn)));

@@ -70,9 +70,9 @@ Expression list_of_matrices(const Making& making, const Expression& x) {
   if (making.form == Form::kPlain) {
     return reshape(x, Dim({2, making.size / 2, n}, x.dim().bd));
   }
-  std::vector<Expression> all;
+  std::vector<Expression> all(n);
   for (unsigned i = 0; i < n; ++i) {
-    all.push_back(reshape(pick(x, i, 1), Dim({2, making.size / 2}, x.dim().bd)));
+    all[i] = reshape(pick(x, i, 1), Dim({2, making.size / 2}, x.dim().bd));
   }
   return concatenate(all, 2);
 }
