@@ -3,9 +3,10 @@ this file.
 
     python models.py MODEL SENTENCES AUTOBATCH SECONDS
 
-Trains MODEL with SENTENCES in each update for SECONDS of processor time, and prints a line of JSON:
-words (for trees, leaves) per second, and the losses of the first updates. NumPy draws initial
-parameters and sentences from a fixed seed, so both libraries compute the same losses.
+Trains MODEL with SENTENCES in each update for SECONDS of processor time after five updates, and
+prints a line of JSON: words (for trees, leaves) per second, the microseconds of a word in each
+stage, and the losses of the five updates. NumPy draws initial parameters and sentences from a fixed
+seed, so both libraries compute the same losses.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,7 @@ sys.argv[1:] = ["--dynet-autobatch", AUTOBATCH, "--dynet-seed", "1"]  # read by 
 import dynet as dy  # noqa: E402
 
 WORDS, TAGS, SIZE = 5000, 12, 64
+FIRST = 5  # updates that are not timed
 RANDOM = np.random.RandomState(7)
 
 Sentence = list[int]
@@ -225,27 +228,37 @@ def main() -> None:
     corpus: list[Sentence] = [RANDOM.randint(0, WORDS, n).tolist() for n in lengths]
     losses: list[float] = []
     words, at = 0, 0
+    stages = dict.fromkeys(("building", "forward", "backward", "update"), 0.0)
 
-    def update() -> int:
-        nonlocal at
-        dy.renew_cg()
+    def update() -> None:
+        nonlocal words, at
         batch = [corpus[(at + k) % len(corpus)] for k in range(SENTENCES)]
         at += SENTENCES
+        words += sum(map(len, batch))
+        times = [time.process_time()]
+        dy.renew_cg()
         loss = dy.esum([loss_of(sentence) for sentence in batch])
+        times.append(time.process_time())
         value = loss.value()
+        times.append(time.process_time())
         loss.backward()
+        times.append(time.process_time())
         trainer.update()
-        if len(losses) < 5:
+        times.append(time.process_time())
+        for stage, (before, after) in zip(stages, pairwise(times)):
+            stages[stage] += after - before
+        if len(losses) < FIRST:
             losses.append(value)
-        return sum(map(len, batch))
 
-    for _ in range(5):
+    for _ in range(FIRST):
         update()
+    words, stages = 0, dict.fromkeys(stages, 0.0)
     begin = time.process_time()
-    while time.process_time() - begin < SECONDS:
-        words += update()
+    while words == 0 or time.process_time() - begin < SECONDS:
+        update()
     rate = words / (time.process_time() - begin)
-    print(json.dumps({"rate": rate, "losses": losses}))
+    spent = {stage: 1e6 * seconds / words for stage, seconds in stages.items()}
+    print(json.dumps({"rate": rate, "stages": spent, "losses": losses}))
 
 
 main()

@@ -95,7 +95,7 @@ void LayeredRNNBuilder::set_dropout(float d) { set_dropout(d, d); }
 
 void LayeredRNNBuilder::set_dropout(float d, float d_h) {
   check_rate(name(), "d", d);
-  check_rate(name(), "d_h", d_h);
+  check_rate(name(), "of hidden states", d_h);
   dropout_rate = d;
   dropout_rate_h = d_h;
 }

@@ -239,7 +239,7 @@ void LayeredTreeBuilder::set_dropout(float d) { set_dropout(d, d); }
 
 void LayeredTreeBuilder::set_dropout(float d, float d_h) {
   builders::check_rate(name(), "d", d);
-  builders::check_rate(name(), "d_h", d_h);
+  builders::check_rate(name(), "of hidden states", d_h);
   dropout_rate = d;
   dropout_rate_h = d_h;
 }

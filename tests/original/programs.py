@@ -406,9 +406,8 @@ def search(words: int = 30, size: int = 16, hidden: int = 24) -> Step:
     def step() -> float:
         dy.renew_cg()
         state, losses = rnn.initial_state().add_input(E[0]), []
-        v = V.expr(
-            True
-        )  # before the first checkpoint, because 2.2 goes on using the node that it made first
+        # Before the first checkpoint, because 2.2 goes on using the node that it made first.
+        v = V.expr(True)
         for wanted in text:
             scores = []
             for other in range(0, words, 3):

@@ -43,7 +43,7 @@ def picked() -> Iterable[Case]:
     for dim, index in ((0, 1), (1, 2), (2, 3)):
         function = lambda x, d=dim, i=index: dy.pick(x, i, d)  # noqa: E731
         yield from table([(f"pick {index} dim={dim}", function, ["2,3,4", "2,3,4x2"])])
-    yield case("pick without an index", lambda x: dy.pick(x), "3,4")
+    yield case("pick without an index", dy.pick, "3,4")
     yield case("pick dim=1 without an index", lambda x: dy.pick(x, dim=1), "3,4")
     for indices, text in (
         ([0, 2, 4], "5"),
