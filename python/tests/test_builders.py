@@ -576,3 +576,11 @@ def test_the_documentation_of_a_builder_has_python_s_words():
     assert "`ln_lstm`" in dy.VanillaLSTMBuilder.__doc__
     assert "[i; f; o; g]" in dy.SparseLSTMBuilder.__doc__
     assert "DYNET_LSTM=vanilla" in dy.CoupledLSTMBuilder.__doc__
+
+
+def test_a_rate_is_named_by_what_it_drops():
+    lstm = dy.VanillaLSTMBuilder(1, 2, 3, dy.ParameterCollection())
+    with pytest.raises(ValueError, match="dropout rate of hidden states is 2"):
+        lstm.set_dropouts(0.1, d_r=2.0)
+    with pytest.raises(ValueError, match="dropout rate d is -1"):
+        lstm.set_dropouts(-1.0, 0.5)
