@@ -337,17 +337,6 @@ double number_of(const PyExpression& x, const char* wanted_by) {
   return to_scalar(evaluate(e, false).tensor, e);
 }
 
-/// A parameter or table is true, as programs ask whether they have one. A node is a number to
-/// programs, which `if loss:` would not look at.
-bool truth_of(const PyExpression& x) {
-  if (x.kind != PyExpression::Kind::kNode) {
-    return true;
-  }
-  throw TypeError(
-      "an expression is neither true nor false; want its value, as in `if x.value() > 0`, or "
-      "`x is not None`");
-}
-
 [[noreturn]] void refuse_comparison(nb::handle other, const char* symbol) {
   throw TypeError("operator " + std::string(symbol) + " compares no values: the other operand is " +
                   told(other) + "; want `x.value() " + symbol + " ...`");
@@ -368,12 +357,13 @@ nb::object equals(nb::handle x, nb::handle other) {
   return x.is(other) ? nb::borrow(Py_True) : nb::borrow(Py_NotImplemented);
 }
 
+/// There is no `__bool__`: an expression is true, as any object. Programs ask in this way which
+/// expressions they have: `filter(None, [word, tag])`.
 void bind_number(nb::class_<PyExpression>& c) {
   using nb::arg;
-  c.def("__bool__", &truth_of, "True of parameters and tables; TypeError of other expressions.")
-      .def(
-          "__float__", [](const PyExpression& x) { return number_of(x, "float()"); },
-          "The value, if it is one number. TypeError for more numbers.")
+  c.def(
+       "__float__", [](const PyExpression& x) { return number_of(x, "float()"); },
+       "The value, if it is one number. TypeError for more numbers.")
       .def(
           "__int__",
           [](const PyExpression& x) {

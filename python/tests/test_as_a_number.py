@@ -39,16 +39,17 @@ def test_of_several_it_is_none(of: Callable[[Any], Any]) -> None:
         of(stale)
 
 
-def test_it_has_no_truth_value() -> None:
-    x = one()
-    for ask in (bool, lambda x: not x, lambda x: x and 1, lambda x: [1 for _ in "a" if x]):
-        with pytest.raises(
-            dy.TypeError, match=r"neither true nor false; want its value.*value\(\)"
-        ):
-            ask(x)
+def test_it_is_true_whatever_its_value() -> None:
+    """Programs ask in this way which expressions they have, and put the others aside."""
     model = dy.ParameterCollection()
-    # Parameters are true, as programs test whether they are there: `if self.table:`.
-    assert model.add_parameters(1, init=0.0) and model.add_lookup_parameters((2, 1), init=0.0)
+    W, E = model.add_parameters((1, 2), init=0.0), model.add_lookup_parameters((3, 2), init=0.0)
+    word, tag, loss = E[1], dy.lookup_batch(E, [0, 2]), W * E[0]
+    assert all([word, tag, loss, W, E, dy.scalarInput(0), dy.zeros(3)]) and not not loss
+    assert list(filter(None, [word, None, tag])) == [word, tag]
+    assert [x for x in (None, loss, word) if x] == [loss, word]
+    assert (word or tag) is word and (None or tag) is tag and (word and tag) is tag
+    dy.renew_cg()
+    assert word  # a stale one too: nothing is computed
 
 
 @pytest.mark.parametrize("other", [0, 1.5, True, np.float32(1), np.ones(1), [1.5], (1.5,)])
@@ -171,7 +172,5 @@ def test_any_object_is_a_flag_by_its_truth_value() -> None:
         assert dy.inputTensor([1.0, 2.0], batched=flag).dim() == ((2,), 1)
         dy.sum_elems(dy.lookup(w.E, 1, flag)).backward()  # update: True is the default
         assert not w.E.grad_as_array().any()
-    with pytest.raises(dy.TypeError, match="neither true nor false"):
-        w.x.value(recalculate=w.x)
     with pytest.raises(dy.TypeError, match=r"batched is an array of shape .*want True or False"):
         dy.inputTensor([1.0, 2.0], batched=np.ones(2))
