@@ -11,6 +11,7 @@ The extension module lies in DIRECTORY; it is not started.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 sys.dont_write_bytecode = True
 
+builtins.__dict__["__DYNET_STUBS"] = True  # the module keeps the functions of nanobind
 import _dynet  # noqa: E402
 from nanobind.stubgen import StubGen  # noqa: E402
 

@@ -22,9 +22,8 @@ from types import ModuleType as _ModuleType
 import _dynet as _extension
 import dynet_config
 
-# Before anyone looks at a function of the module. Imports follow:
+# Imports follow after the start, too:
 # ruff: noqa: E402
-_extension._dress_functions()
 from _dynet import *
 from _dynet import DynetParams, _gpu_library
 
@@ -164,8 +163,9 @@ def _start() -> None:
     params.init()
 
 
-with _Start():
-    _start()
+if not _extension._is_for_names():  # otherwise the program starts the library: `_dynet.init()`
+    with _Start():
+        _start()
 
 # After the start: which class it is can be an option (--dynet-lstm vanilla).
 from _dynet import LSTMBuilder as LSTMBuilder

@@ -161,7 +161,7 @@ void add_masks(nb::class_<PyRNNBuilderOf<Builder>, PyRNNBuilder>& c) {
           b.drops = d > 0 || d_h > 0 || d_c > 0;
           b.set("dropout", "set_dropouts", d, d_h, d_c);
         },
-        arg("d"), arg("d_h"), arg("d_c"), texts::CoupledLSTMBuilder_set_dropout_2);
+        arg("d"), arg("d_h"), arg("d_c") = 0.0F, texts::CoupledLSTMBuilder_set_dropout_2);
   } else {
     // As DyNet 2.1 calls it.
     const char* const recurrent = std::is_base_of_v<StandardLSTMBuilder, Builder> ? "d_r" : "d_h";
@@ -242,7 +242,6 @@ void bind_builders(nb::module_& m) {
   bind_rnn_states(m);
   bind_rnn_base(m);
   bind_all(m);
-  m.attr("LSTMBuilder") = m.attr("CoupledLSTMBuilder");
 }
 
 }  // namespace dynet::python

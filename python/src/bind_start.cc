@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <exception>
 #include <random>
 #include <string>
 #include <string_view>
@@ -133,12 +134,50 @@ void send_log_to_python() {
   });
 }
 
+void name_lstm(nb::module_& m, const DynetParams& params) {
+  m.attr("LSTMBuilder") =
+      m.attr(params.lstm == "vanilla" ? "VanillaLSTMBuilder" : "CoupledLSTMBuilder");
+}
+
 void start(DynetParams& params) {
   send_log_to_python();
   initialize(params);
-  const nb::module_ m = nb::module_::import_("_dynet");
-  m.attr("LSTMBuilder") =
-      m.attr(params.lstm == "vanilla" ? "VanillaLSTMBuilder" : "CoupledLSTMBuilder");
+  nb::module_ m = nb::module_::import_("_dynet");
+  name_lstm(m, params);
+}
+
+DynetParams read_params(std::vector<std::string> texts, bool shared_parameters) {
+  for (std::size_t i = 1; i < texts.size(); ++i) {
+    const std::string name = texts[i].substr(0, texts[i].find('='));
+    if (name != "--dynet-gpu" && name != "--dynet_gpu") {
+      continue;
+    }
+    if (name != texts[i]) {
+      throw errors::ValueError("--dynet-gpu: the argument is '" + texts[i] +
+                               "'; want no value, or --dynet-gpus" + texts[i].substr(name.size()));
+    }
+    texts[i] = "--dynet-gpus=1";
+  }
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (std::string& text : texts) {
+    pointers.push_back(text.data());
+  }
+  pointers.push_back(nullptr);
+  int count = static_cast<int>(texts.size());
+  char** at = pointers.data();
+  return extract_dynet_params(count, at, shared_parameters);
+}
+
+/// LSTMBuilder until the start: a program that imports `_dynet` alone takes the class before. The
+/// start reports wrong options.
+void name_lstm_before_start(nb::module_& m) {
+  DynetParams params;
+  try {
+    params = read_params(program_arguments(), false);
+  } catch (const std::exception&) {
+  }
+  name_lstm(m, params);
 }
 
 void bind_params_class(nb::module_& m) {
@@ -208,31 +247,12 @@ std::string config_text(const nb::dict& conf, const char* key, const char* other
 
 DynetParams params_from(const std::vector<std::string>& args, bool shared_parameters) {
   send_log_to_python();  // a warning about an option comes while options are read
-  std::vector<std::string> texts = args;
-  for (std::size_t i = 1; i < texts.size(); ++i) {
-    const std::string name = texts[i].substr(0, texts[i].find('='));
-    if (name != "--dynet-gpu" && name != "--dynet_gpu") {
-      continue;
-    }
-    if (name != texts[i]) {
-      throw errors::ValueError("--dynet-gpu: the argument is '" + texts[i] +
-                               "'; want no value, or --dynet-gpus" + texts[i].substr(name.size()));
-    }
-    texts[i] = "--dynet-gpus=1";
-  }
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) {
-    pointers.push_back(text.data());
-  }
-  pointers.push_back(nullptr);
-  int count = static_cast<int>(texts.size());
-  char** at = pointers.data();
-  return extract_dynet_params(count, at, shared_parameters);
+  return read_params(args, shared_parameters);
 }
 
 void bind_start(nb::module_& m) {
   using nb::arg;
+  name_lstm_before_start(m);
   bind_params_class(m);
   bind_gpus(m);
   m.def(

@@ -71,19 +71,46 @@ void add_signatures_of_classes(const nb::module_& m) {
   PyType_Modified(metaclass);
 }
 
+// ---- names that are written in Python
+// ----------------------------------------------------------------------------------------
+
+/// Whether `name_of_package` imports the package. GIL held.
+bool is_for_names = false;
+
+/// `_dynet.__getattr__(name)`: a name of the package, such as `BiRNNBuilder`. No function of the
+/// module, as errors of those are explained by the package, which may not be imported yet.
+PyObject* name_of_package(PyObject* /*module*/, PyObject* name) noexcept {
+  const char* const text = PyUnicode_AsUTF8(name);
+  if (text != nullptr && text[0] != '_') {
+    is_for_names = true;
+    PyObject* const package = PyImport_ImportModule("dynet");
+    is_for_names = false;
+    PyObject* const found = package == nullptr ? nullptr : PyObject_GetAttr(package, name);
+    Py_XDECREF(package);
+    if (found != nullptr || PyErr_ExceptionMatches(PyExc_AttributeError) == 0) {
+      return found;
+    }
+  }
+  return PyErr_Format(PyExc_AttributeError, "module '_dynet' has no attribute %R", name);
+}
+
+PyMethodDef getattr_of_module[] = {{"__getattr__", &name_of_package, METH_O, nullptr}, {}};
+
 }  // namespace
 
 void bind_functions(nb::module_& m) {
   for (const MadeBy& it : kMadeBy) {
     refuse_to_make(m, it);
   }
-  m.def("_dress_functions", [m] {
-    // Imported again, the package finds the Functions of the first time.
-    if (function_in(m.attr("_dress_functions")) == nullptr) {
-      wrap_functions(m);
-      add_signatures_of_classes(m);
-    }
-  });
+  m.def("_is_for_names", [] { return is_for_names; });
+}
+
+void dress_functions(nb::module_& m) {
+  wrap_functions(m);
+  add_signatures_of_classes(m);
+  if (PyModule_AddFunctions(m.ptr(), getattr_of_module) != 0) {
+    throw nb::python_error();
+  }
 }
 
 }  // namespace dynet::python

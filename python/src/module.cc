@@ -135,6 +135,10 @@ NB_MODULE(_dynet_once, m) {
   py::bind_repr(m);  // last: of all classes
   py::bind_functions(m);
   py::bind_calls(m);
+  // The generator of stubs (make_stub.py) wants the functions of the binding library.
+  if (!nb::hasattr(nb::module_::import_("builtins"), "__DYNET_STUBS")) {
+    py::dress_functions(m);
+  }
   m.attr("__name__") = own_name;
   keep_module(m);
 }

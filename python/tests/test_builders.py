@@ -248,6 +248,20 @@ def test_dropout(builder_class):
     assert (values[:, 0] != values[:, 1]).any()
 
 
+def test_two_rates_leave_the_cells_of_a_coupled_lstm_alone():
+    """Programs for 2.1 give two rates to `LSTMBuilder`, which was another class."""
+    lstm = dy.CoupledLSTMBuilder(1, 3, 20, dy.ParameterCollection())
+
+    def second_output(*rates: float) -> np.ndarray:
+        dy.reset_random_seed(1)
+        dy.renew_cg()
+        lstm.set_dropouts(*rates)
+        return lstm.initial_state().transduce(inputs(2))[1].npvalue()
+
+    np.testing.assert_array_equal(second_output(0.5, 0.5), second_output(0.5, 0.5, 0.0))
+    assert (second_output(0.5, 0.5) != second_output(0.5, 0.5, 0.5)).any()
+
+
 def test_masks_of_dropout_want_an_initial_state_in_this_graph():
     builder = dy.VanillaLSTMBuilder(1, 3, 2, dy.ParameterCollection())
     builder.set_dropout(0.5)

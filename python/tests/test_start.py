@@ -141,6 +141,52 @@ def test_the_extension_alone_does_not_start():
     assert run(code) == "2.0\n"
 
 
+def test_the_extension_alone_has_all_names_and_starts_by_the_programs_options():
+    """Such programs take classes and functions before they start the library, and pickle them."""
+    code = """
+import _dynet as dy, pickle, tempfile
+from _dynet import BiRNNBuilder, load, save
+KINDS = {"tanh": dy.tanh, "lstm": dy.CoupledLSTMBuilder, "both": dy.BiRNNBuilder}
+params = dy.DynetParams()
+params.from_args()
+params.set_random_seed(3)
+params.init()
+first = dy.random_normal(4).value()
+copy = pickle.loads(pickle.dumps(KINDS))
+print([copy[kind] is KINDS[kind] for kind in KINDS], BiRNNBuilder is KINDS["both"])
+m = dy.ParameterCollection()
+both = dy.BiRNNBuilder(1, 2, 4, m, KINDS["lstm"])
+with tempfile.TemporaryDirectory() as folder:
+    dy.save(folder + "/model", [both])
+    again, = load(folder + "/model", dy.ParameterCollection())
+x = dy.inputVector([1, -1])
+print(again.transduce([x])[0].value() == both.transduce([x])[0].value())
+dy.renew_cg()
+dy.reset_random_seed(3)
+print(first == dy.random_normal(4).value(), hasattr(dy, "no_such_name"), dy.np.float32(1))
+"""
+    assert run(code, "--dynet-seed", "5") == "[True, True, True] True\nTrue\nTrue False 1.0\n"
+
+
+def test_the_extension_alone_knows_which_lstm_before_the_start():
+    code = "import _dynet as dy; C = dy.LSTMBuilder; dy.init(); print(C is dy.LSTMBuilder, C)"
+    assert run(code, "--dynet-lstm=vanilla") == "True <class 'dynet.VanillaLSTMBuilder'>\n"
+    assert run(code) == "True <class 'dynet.CoupledLSTMBuilder'>\n"
+    assert "want coupled or vanilla" in run(code, "--dynet-lstm=none", ok=False)
+
+
+def test_the_extension_first_and_then_the_package():
+    code = """
+import _dynet
+builder = _dynet.BiRNNBuilder  # imports the package, without its start
+_dynet.init()
+import dynet as dy
+dy.renew_cg()
+print(builder is dy.BiRNNBuilder, dy.scalarInput(2).value())
+"""
+    assert run(code) == "True 2.0\n"
+
+
 def test_the_double_device():
     code = """
 import dynet as dy, numpy as np
