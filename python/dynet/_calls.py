@@ -22,6 +22,7 @@ import _dynet as _extension
 
 import dynet as _dynet
 
+from ._renamed import BEFORE_2_1
 from ._renamed import renamed as renamed
 
 _MISSING = object()
@@ -344,9 +345,8 @@ def _truth(value: Any) -> Any:
     try:
         return bool(value)
     except Exception as error:
-        is_users_own = error.__traceback__ is not None and error.__traceback__.tb_next is not None
-        if is_users_own or isinstance(value, _dynet.Expression):
-            raise
+        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+            raise  # of the user's own code
         return value
 
 
@@ -378,6 +378,7 @@ def _given(parameters: list[_Parameter], args: list[Any], named: dict[str, Any])
         if name not in known and not any(p.rest and p.by_name for p in parameters):
             near = difflib.get_close_matches(name, known, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
+            hint = f"; {BEFORE_2_1[name]}" if name in BEFORE_2_1 else hint
             raise _Problem(f"there is no argument {name}; there are: {_names(parameters)}{hint}")
         given[name] = value
     missing = [

@@ -18,6 +18,13 @@ _OPERATIONS: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
+#: Arguments that DyNet had before 2.1, and what to write today.
+BEFORE_2_1 = {
+    "e0": "e0 is learning_rate today",
+    "edecay": "in place of edecay, set the trainer's learning_rate after each epoch",
+    "lam": "in place of lam, call set_weight_decay_lambda of the collection",
+}
+
 #: Advice in errors, in C++ and in Python.
 _ADVICE = {
     "call invalidate() and ask for values outside the scope": (

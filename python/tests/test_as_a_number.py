@@ -44,7 +44,7 @@ def test_it_is_true_whatever_its_value() -> None:
     model = dy.ParameterCollection()
     W, E = model.add_parameters((1, 2), init=0.0), model.add_lookup_parameters((3, 2), init=0.0)
     word, tag, loss = E[1], dy.lookup_batch(E, [0, 2]), W * E[0]
-    assert all([word, tag, loss, W, E, dy.scalarInput(0), dy.zeros(3)]) and not not loss
+    assert all([word, tag, loss, W, E, dy.scalarInput(0), dy.zeros(3), bool(loss)])
     assert list(filter(None, [word, None, tag])) == [word, tag]
     assert [x for x in (None, loss, word) if x] == [loss, word]
     assert (word or tag) is word and (None or tag) is tag and (word and tag) is tag
