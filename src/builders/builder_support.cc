@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dynet/except.h"
+#include "dynet/expr/shape.h"
 #include "dynet/ext/add_node.h"
 #include "dynet/ops/linear.h"
 
@@ -71,8 +72,7 @@ void check_part(const GivenState& given, char part, unsigned layer, const Expres
                              graph::built_at(given.where));
   }
   const Dim& dim = e.dim();
-  const bool may_be_column = given.columns_too && part == 'h';
-  if (!is_column(dim, given.rows) || (dim.nd != 1 && !may_be_column)) {
+  if (!is_column(dim, given.rows)) {
     throw errors::ShapeError(part_text(given, part, layer) + " is " + to_string(dim) + "; want " +
                              to_string(Dim({given.rows})) + graph::built_at(given.where));
   }
@@ -96,6 +96,17 @@ unsigned check_state(const GivenState& given, unsigned layers, const Expression*
     check_part(given, 'h', layer, hidden[layer], batch);
   }
   return batch;
+}
+
+std::vector<Expression> as_vectors(const std::vector<Expression>& states, Where where) {
+  std::vector<Expression> all = states;
+  for (Expression& e : all) {
+    const Dim& dim = e.dim();
+    if (dim.nd != 1) {
+      e = reshape(e, Dim({dim.rows()}, dim.bd), where);
+    }
+  }
+  return all;
 }
 
 void check_examples(const char* builder, unsigned x, const char* what, unsigned others,

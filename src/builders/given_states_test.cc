@@ -83,8 +83,6 @@ TEST_P(GivenStates, OfAnotherShapeAreRefused) {
                               [&] { rnn.start_new_sequence(states({4, 5})); });
   refuses<errors::ShapeError>(" is {1,4}; want {4}",
                               [&] { rnn.start_new_sequence(states({1, 4})); });
-  refuses<errors::ShapeError>(" is {4,1}; want {4}",
-                              [&] { rnn.start_new_sequence(states({4, 1})); });
   refuses<errors::ShapeError>(" is {4,1,1}; want {4}",
                               [&] { rnn.start_new_sequence(states({4, 1, 1})); });
   refuses<errors::ShapeError>("h of layer 1 of the new state is {7}; want {4}\n",
@@ -152,19 +150,33 @@ TEST_P(GivenStates, OfOtherNumbersOfExamplesAreRefused) {
   }
 }
 
-/// Operations of LSTMs read a hidden state of one column; cells are vectors.
-TEST_P(GivenStates, HiddenStatesOfLstmsMayBeColumns) {
+/// As in DyNet 2.1. The steps that follow have vectors.
+TEST_P(GivenStates, MayBeColumns) {
   start();
-  const Expression column = ones(cg, {4, 1});
-  if (!has_cells) {
-    refuses<errors::ShapeError>("h of layer 0 of the new state is {4,1}; want {4}\n",
-                                [&] { rnn.set_h(-1, {column, column}); });
-    return;
+  const Expression x = ones(cg, {3});
+  std::vector<Expression> mixed = states({4});
+  mixed.back() = ones(cg, {4, 1});
+  rnn.start_new_sequence(states({4}));
+  const Numbers of_vectors = numbers_of(rnn.add_input(x));
+  for (const std::vector<Expression>& given : {states({4, 1}), mixed}) {
+    rnn.start_new_sequence(given);
+    builder_tests::expect_near(numbers_of(rnn.add_input(x)), of_vectors);
+    rnn.start_new_sequence();
+    rnn.set_s(-1, given);
+    builder_tests::expect_near(numbers_of(rnn.add_input(x)), of_vectors);
+    for (const Expression& e : rnn.final_s()) {
+      EXPECT_EQ(e.dim(), Dim({4}));
+    }
   }
-  rnn.set_h(-1, {column, column});
-  const Numbers of_column = numbers_of(rnn.add_input(ones(cg, {3})));
+  const std::vector<Expression> hidden(mixed.end() - 2, mixed.end());
+  rnn.start_new_sequence();
+  rnn.set_h(-1, hidden);
+  const Numbers of_mixed = numbers_of(rnn.add_input(x));
   rnn.set_h(-1, {ones(cg, {4}), ones(cg, {4})});
-  builder_tests::expect_near(numbers_of(rnn.add_input(ones(cg, {3}))), of_column);
+  builder_tests::expect_near(numbers_of(rnn.add_input(x)), of_mixed);
+  const Expression batch = ones(cg, Dim({4, 1}, 2));
+  rnn.set_h(-1, {batch, batch});
+  EXPECT_EQ(rnn.add_input(x).dim().bd, 2U);
 }
 
 TEST_P(GivenStates, OfABuilderWithoutLayersAreRefused) {

@@ -64,14 +64,15 @@ void LayeredRNNBuilder::start_new_sequence_impl(const std::vector<Expression>& h
   if (!h_0.empty()) {
     check_state("the initial state", has_cells() ? h_0.data() : nullptr, h_0.data() + cell_count);
   }
+  const std::vector<Expression> vectors = builders::as_vectors(h_0, user_where);
   c0.reserve(cell_count);
   h0.reserve(h_0.size() - cell_count);
   LayeredRNNBuilder::forget_impl(0);
   // Nothing throws below this line.
   has_initial_state = !h_0.empty();
-  const auto middle = h_0.begin() + static_cast<std::ptrdiff_t>(cell_count);
-  c0.assign(h_0.begin(), middle);
-  h0.assign(middle, h_0.end());
+  const auto middle = vectors.begin() + static_cast<std::ptrdiff_t>(cell_count);
+  c0.assign(vectors.begin(), middle);
+  h0.assign(middle, vectors.end());
   dropout_masks_valid = false;
 }
 
@@ -147,8 +148,8 @@ unsigned LayeredRNNBuilder::check_state(const char* what, const Expression* cell
   }
   const bool is_ready = !param_vars.empty() && !param_vars[0].empty();
   return builders::check_state(
-      {name(), what, hid, has_cells(), is_ready ? param_vars[0][0].pg : nullptr, user_where},
-      layers, cell_states, hidden_states);
+      {name(), what, hid, is_ready ? param_vars[0][0].pg : nullptr, user_where}, layers,
+      cell_states, hidden_states);
 }
 
 /// Called after an operation refused a step, so that good steps need no checks. Throws, in the
@@ -231,10 +232,11 @@ Expression LayeredRNNBuilder::old_or_zeros(const std::vector<Expression>& of,
 Expression LayeredRNNBuilder::set_h_impl(int prev, const std::vector<Expression>& h_new) {
   check_count(name(), "the new hidden state", h_new.size(), layers);
   check_state("the new state", has_cells() ? data_or_null(cells(prev)) : nullptr, h_new.data());
+  const std::vector<Expression> vectors = builders::as_vectors(h_new, user_where);
   std::vector<Expression> new_h = memory_h_.take(layers);
   std::vector<Expression> new_c = has_cells() ? memory_c_.take(layers) : std::vector<Expression>();
   for (unsigned layer = 0; layer < layers; ++layer) {
-    new_h[layer] = h_new[layer];
+    new_h[layer] = vectors[layer];
     if (has_cells()) {
       new_c[layer] = old_or_zeros(cells(prev), layer);
     }
@@ -255,11 +257,12 @@ Expression LayeredRNNBuilder::set_s_impl(int prev, const std::vector<Expression>
   const bool only_cells = s_new.size() == layers;
   check_state("the new state", s_new.data(),
               only_cells ? data_or_null(hidden(prev)) : s_new.data() + layers);
+  const std::vector<Expression> vectors = builders::as_vectors(s_new, user_where);
   std::vector<Expression> new_h = memory_h_.take(layers);
   std::vector<Expression> new_c = memory_c_.take(layers);
   for (unsigned layer = 0; layer < layers; ++layer) {
-    new_c[layer] = s_new[layer];
-    new_h[layer] = only_cells ? old_or_zeros(hidden(prev), layer) : s_new[layers + layer];
+    new_c[layer] = vectors[layer];
+    new_h[layer] = only_cells ? old_or_zeros(hidden(prev), layer) : vectors[layers + layer];
   }
   const Expression output = output_of(new_h);
   push(std::move(new_h), std::move(new_c));

@@ -71,13 +71,14 @@ void TreeNodesBuilder::start_new_sequence_impl(const std::vector<Expression>& h_
   c0.reserve(cell_count);
   h0.reserve(h_0.size() - cell_count);
   start_tree(h_0);
+  const std::vector<Expression> vectors = builders::as_vectors(h_0, user_where);
   // Nothing throws below this line.
   memory_h_.keep(h, 0);
   memory_c_.keep(c, 0);
   has_initial_state = !h_0.empty();
-  const auto middle = h_0.begin() + static_cast<std::ptrdiff_t>(cell_count);
-  c0.assign(h_0.begin(), middle);
-  h0.assign(middle, h_0.end());
+  const auto middle = vectors.begin() + static_cast<std::ptrdiff_t>(cell_count);
+  c0.assign(vectors.begin(), middle);
+  h0.assign(middle, vectors.end());
   is_reading_ = true;
   any_order_ = false;
   last_ = -1;
@@ -221,10 +222,9 @@ void LayeredTreeBuilder::enter_graph(ComputationGraph& cg, bool update) {
 void LayeredTreeBuilder::start_tree(const std::vector<Expression>& h_0) {
   if (!h_0.empty()) {
     const bool is_ready = !param_vars.empty() && !param_vars[0].empty();
-    builders::check_state({name(), "the initial state", hid, has_cells(),
-                           is_ready ? param_vars[0][0].pg : nullptr, user_where},
-                          layers, has_cells() ? h_0.data() : nullptr,
-                          h_0.data() + (has_cells() ? layers : 0));
+    builders::check_state(
+        {name(), "the initial state", hid, is_ready ? param_vars[0][0].pg : nullptr, user_where},
+        layers, has_cells() ? h_0.data() : nullptr, h_0.data() + (has_cells() ? layers : 0));
   }
   dropout_masks_valid = false;
 }

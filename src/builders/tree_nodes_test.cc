@@ -197,6 +197,7 @@ TEST_P(Trees, ALeafReadsTheInitialState) {
     given.insert(given.begin(), {in(initial[0].c), in(initial[1].c)});
   }
   ASSERT_EQ(given.size(), count);
+  given.back() = reshape(given.back(), Dim({given.back().dim().rows(), 1}));  // as good as a vector
   tree.start_new_sequence(given);
   EXPECT_EQ(tree.get_s(-1).size(), count);
   EXPECT_EQ(tree.final_s()[0].i, given[0].i);

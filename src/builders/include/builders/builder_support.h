@@ -62,9 +62,7 @@ void check_count(const char* builder, const char* what, std::size_t given, std::
 struct GivenState {
   const char* builder;
   const char* what;               ///< "the initial state"
-  unsigned rows;                  ///< each cell and hidden state is {rows}
-  bool columns_too;               ///< hidden states may be {rows,1}, a shape that the operations
-                                  ///< accept
+  unsigned rows;                  ///< each cell and hidden state is {rows} or {rows,1}
   const ComputationGraph* graph;  ///< of its nodes; null: not known
   Where where;                    ///< the line that gave the state
 };
@@ -74,6 +72,8 @@ struct GivenState {
 /// shape, and for numbers of examples that differ and are not 1.
 unsigned check_state(const GivenState& given, unsigned layers, const Expression* cells,
                      const Expression* hidden);
+/// States that check_state accepts, columns as vectors: the operations of cells take vectors only.
+std::vector<Expression> as_vectors(const std::vector<Expression>& states, Where where);
 /// ShapeError unless x and `what`, which has `others` examples, have equal numbers of examples, or
 /// one of them has 1.
 void check_examples(const char* builder, unsigned x, const char* what, unsigned others,
