@@ -4,7 +4,8 @@
 # precision below 1. Treebanks have such brackets where traces were taken out. Nothing is said.
 #
 # In two files, a line without a tree, which parsers write for a sentence that they cannot parse, is counted as the
-# sentence before it once more. "Parsing Error:Empty String !" is printed, and the summary has no sentence with an error.
+# sentence before it once more. "Parsing Error:Empty String !" is printed, and the summary has no sentence with an
+# error.
 #
 # A good guess is that a tree compared with itself is complete, and that a failure never adds to the matches: EVALB,
 # whose counts the package has in Python, matches each bracket with one bracket.
