@@ -322,10 +322,11 @@ void bind_lookup_parameters(nb::module_& m) {
 // ---- functions
 // ------------------------------------------------------------------------------------------
 
-/// The arguments themselves: parameters are expressions. A graph before them is passed over.
-nb::object parameter_function(const nb::args& args) {
+/// The expressions among the arguments of a function of 2.1, which are all but a graph before them.
+nb::list expressions_among(const nb::args& args, std::size_t count) {
   nb::list rest;
-  for (const nb::handle arg : args) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const nb::object arg = args[i];
     if (rest.empty() && nb::isinstance<PyGraph>(arg)) {
       continue;
     }
@@ -338,7 +339,30 @@ nb::object parameter_function(const nb::args& args) {
   if (rest.empty()) {
     throw TypeError("no argument is given; want a parameter");
   }
-  return rest.size() == 1 ? nb::object(rest[0]) : nb::object(nb::tuple(rest));
+  return rest;
+}
+
+nb::list without_gradients(const nb::list& expressions) {
+  nb::list nodes;
+  for (const nb::handle one : expressions) {
+    const Expression e = resolve(instance<PyExpression>(one));
+    nodes.append(make_expression(ext::add_node(ext::kRecord<ops::NoBackprop>, &kWithoutGradient,
+                                               nullptr, {&e, 1}, {}, here())));
+  }
+  return nodes;
+}
+
+/// The arguments themselves: parameters are expressions. DyNet 2.0 had `update` as second argument.
+nb::object parameter_function(const nb::args& args, bool update) {
+  std::size_t count = args.size();
+  if (count > 1 && PyBool_Check(args[count - 1].ptr()) != 0) {
+    update = args[--count].ptr() == Py_True;
+  }
+  nb::list found = expressions_among(args, count);
+  if (!update) {
+    found = without_gradients(found);
+  }
+  return found.size() == 1 ? nb::object(found[0]) : nb::object(nb::tuple(found));
 }
 
 }  // namespace
@@ -346,22 +370,14 @@ nb::object parameter_function(const nb::args& args) {
 void bind_params(nb::module_& m) {
   bind_parameters(m);
   bind_lookup_parameters(m);
-  m.def("parameter", &parameter_function, nb::sig("def parameter(*args: typing.Any) -> typing.Any"),
+  m.def("parameter", &parameter_function, nb::arg("args"), nb::arg("update") = true,
+        nb::sig("def parameter(*args: typing.Any, update: bool = True) -> typing.Any"),
         "Its argument, or a tuple of them: parameters can be used as expressions. A graph given "
-        "first is passed over.");
+        "first is passed over. Without `update` as `const_parameter`.");
   m.def(
       "const_parameter",
       [](const nb::args& args) {
-        nb::list nodes;
-        for (const nb::handle arg : args) {
-          if (!is_expression(arg.ptr())) {
-            throw TypeError("argument " + std::to_string(nb::len(nodes)) + " is " + told(arg) +
-                            "; want parameters");
-          }
-          const Expression e = resolve(instance<PyExpression>(arg));
-          nodes.append(make_expression(ext::add_node(
-              ext::kRecord<ops::NoBackprop>, &kWithoutGradient, nullptr, {&e, 1}, {}, here())));
-        }
+        const nb::list nodes = without_gradients(expressions_among(args, args.size()));
         return nodes.size() == 1 ? nb::object(nodes[0]) : nb::object(nodes);
       },
       nb::sig("def const_parameter(*args: Expression) -> typing.Any"),

@@ -143,10 +143,24 @@ def test_parameter_function():
     assert dy.parameter(w) is w
     assert dy.parameter(dy.cg(), w) is w
     assert dy.parameter(w, v) == (w, v)
-    for wrong in [(), (1,), (dy.cg(),)]:
+    for wrong in [(), (1,), (dy.cg(),), (True,), (w, True, False), (True, w)]:
         with pytest.raises(TypeError):
             dy.parameter(*wrong)
     assert dy.model is dy.Model is dy.ParameterCollection
+
+
+def test_parameter_function_of_20():
+    """Its second argument was `update`."""
+    m = dy.Model()
+    w, v = m.add_parameters(2, init=2.0), m.add_parameters(2, init=3.0)
+    assert dy.parameter(w, True) is w and dy.parameter(w, update=True) is w
+    for still in (dy.parameter(w, False), dy.parameter(w, update=False), dy.const_parameter(w)):
+        assert isinstance(still, dy.Expression) and still is not w
+        dy.renew_cg()
+    nodes = dy.parameter(w, v, update=False)
+    assert isinstance(nodes, tuple) and [x.value() for x in nodes] == [[2.0] * 2, [3.0] * 2]
+    dy.dot_product(nodes[0], v).backward()
+    assert not w.grad_as_array().any() and v.grad_as_array().tolist() == [2.0, 2.0]
 
 
 def test_initial_values():
