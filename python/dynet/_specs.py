@@ -125,8 +125,6 @@ def _told(x: Any) -> str:
         return f"the function {name}; give from_spec its name, which finds it"
     if hasattr(kind, "from_spec") or kind in (_dynet.Parameters, _dynet.LookupParameters):
         return f"a {kind.__name__}, which save takes as an object of its own, not within another"
-    if kind.__name__ in ("defaultdict", "Counter"):
-        return f"a {kind.__name__}; make it a dict"
     return f"of type {kind.__module__}.{kind.__qualname__}"
 
 
@@ -382,9 +380,25 @@ def _float(text: Any) -> float:
     return float(text)
 
 
+#: What a defaultdict of a file may make values with: types whose calls without arguments do no harm.
+_FACTORIES = {kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict, set)}
+
+
+def _defaults(x: Any) -> list[Any]:
+    factory = x.default_factory
+    name = getattr(factory, "__name__", "?")
+    if factory is not None and _FACTORIES.get(name) is not factory:
+        raise _NotEncodable(f"a defaultdict with values of {name}; make it a dict")
+    return [None if factory is None else name, _pairs(x)]
+
+
 def _codes() -> dict[Any, tuple[str, Callable[[Any], Any], Callable[[Any, Source], Any]]]:
     """For each type its name in the file, its JSON, and the function that makes the value again."""
-    from collections import OrderedDict
+    from collections import Counter, OrderedDict, defaultdict
+
+    def with_defaults(value: Any, meta: Source) -> Any:
+        factory, items = value
+        return defaultdict(factory and _FACTORIES[factory], _decoded_items(items, meta))
 
     return {
         tuple: ("tuple", _list, lambda v, meta: tuple([decoded(x, meta) for x in v])),
@@ -392,6 +406,8 @@ def _codes() -> dict[Any, tuple[str, Callable[[Any], Any], Callable[[Any, Source
         set: ("set", _set, lambda v, meta: set(_decoded_keys(v, meta))),
         frozenset: ("frozenset", _set, lambda v, meta: frozenset(_decoded_keys(v, meta))),
         OrderedDict: ("ordered", _pairs, lambda v, meta: OrderedDict(_decoded_items(v, meta))),
+        Counter: ("counter", _pairs, lambda v, meta: Counter(dict(_decoded_items(v, meta)))),
+        defaultdict: ("defaults", _defaults, with_defaults),
         bytes: ("bytes", _text, lambda v, meta: _bytes(v)),
         bytearray: ("bytearray", _text, lambda v, meta: bytearray(_bytes(v))),
         complex: (

@@ -75,7 +75,8 @@ def same(x: Any, y: Any) -> bool:
     if isinstance(x, np.generic):
         return x.dtype == y.dtype and x.tobytes() == y.tobytes()
     if isinstance(x, dict):
-        return same(list(x.items()), list(y.items()))
+        kinds = [getattr(d, "default_factory", None) for d in (x, y)]
+        return kinds[0] is kinds[1] and same(list(x.items()), list(y.items()))
     if isinstance(x, (tuple, list)):
         return len(x) == len(y) and all(map(same, x, y))
     return bool(x == y) or x != x
@@ -111,6 +112,9 @@ TAKEN = [
     np.zeros((0, 3)),
     np.array(2.5),
     collections.OrderedDict([("b", 1), ("a", {2: 3})]),
+    collections.Counter("banana"),
+    collections.defaultdict(int, {"b": 1, (1, 2): 3}),
+    collections.defaultdict(None, {"b": collections.defaultdict(list, {"a": [1]})}),
     Pair(1, [Pair(2, 3)]),
     Color.RED,
     Level.HIGH,
@@ -152,8 +156,9 @@ REFUSED = [
         [Deleting()],
         "spec[0] of object 0, a Holder, is of type test_specs.Deleting, whose class has __del__",
     ),
-    (collections.Counter("a"), "a Counter; make it a dict"),
-    (collections.defaultdict(int), "a defaultdict; make it a dict"),
+    (collections.defaultdict(lambda: 3), "a defaultdict with values of <lambda>; make it a dict"),
+    (collections.defaultdict(Deleting), "a defaultdict with values of Deleting; make it a dict"),
+    (collections.ChainMap({}), "of type collections.ChainMap"),
     (np.zeros(3, dtype=object), "of type ndarray and dtype object"),
     (np.zeros(200_000), "an array of 1,600,000 bytes, which is more than 1,048,576"),
     (np.ma.zeros(2), "of type MaskedArray"),
