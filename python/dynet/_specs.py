@@ -380,7 +380,7 @@ def _float(text: Any) -> float:
     return float(text)
 
 
-#: What a defaultdict of a file may make values with: types whose calls without arguments do no harm.
+#: A defaultdict of a file may make values with these types, whose calls do no harm.
 _FACTORIES = {kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict, set)}
 
 
