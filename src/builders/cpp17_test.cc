@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <type_traits>
 
@@ -113,6 +114,35 @@ TEST_F(Cpp17, NamesThatStdAndTemplatesHaveToo) {
   expect_equal(accumulate(out.begin() + 1, out.end(), out[0]), tanh(x) + tanh(y));
 }
 
+TEST_F(Cpp17, FunctionsByPointer) {
+  Expression (*activation)(const Expression&) = &dynet::expr::rectify;
+  expect_equal(activation(x), rectify(x));
+  activation = tanh;
+  expect_equal(activation(x), tanh(x));
+  const map<string, Expression (*)(const Expression&)> by_name{
+      {"logistic", logistic}, {"square", square}, {"mean", mean_elems}, {"rows", sum_rows}};
+  expect_equal(by_name.at("logistic")(x), logistic(x));
+  expect_equal(by_name.at("square")(x), cmult(x, x));
+  expect_equal(by_name.at("mean")(x), mean_elems(x));
+  expect_equal(by_name.at("rows")(x), sum_rows(x));
+  Expression (*pair)(const Expression&, const Expression&) = max;
+  expect_equal(pair(x, y), y);
+  pair = dot_product;
+  expect_equal(pair(x, y), dot_product(x, y));
+  Expression (*rated)(const Expression&, float) = dropout;
+  expect_equal(rated(x, 0), x);
+  // A call by name is no call of a twin: it knows its line.
+  const Expression z = input(cg, {3}, {1.F, 2.F, 3.F});
+  for (const bool by_pointer : {false, true}) {
+    try {
+      by_pointer ? pair(x, z) : dot_product(x, z);
+      FAIL();
+    } catch (const exception& e) {
+      EXPECT_EQ(string(e.what()).find("cpp17_test.cc") == string::npos, by_pointer) << e.what();
+    }
+  }
+}
+
 TEST_F(Cpp17, ListsAttributesAndOperators) {
   expect_equal(sum({x, y}), sum(v));
   expect_equal(average({x, y}), 0.5 * (x + y));
@@ -180,6 +210,9 @@ TEST_F(Cpp17, SoftmaxesByTheirNames) {
   StandardSoftmaxBuilder own(p_w, p_b);
   own.new_graph(cg);
   EXPECT_EQ(own.full_logits(x).dim(), Dim({5}));
+  const Expression columns = own.full_logits(concatenate_cols({x, y, x}));
+  EXPECT_EQ(columns.dim(), Dim({5, 3}));
+  expect_equal(pick(columns, 1, 1), own.full_logits(y));
   StandardSoftmaxBuilder own_without_bias(p_w);
   own_without_bias.new_graph(cg);
   EXPECT_EQ(own_without_bias.full_log_distribution(x).dim(), Dim({5}));

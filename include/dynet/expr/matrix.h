@@ -11,6 +11,10 @@ namespace dynet {
 /// Shapes: {n,n} -> {n,n}.
 /// Errors: ShapeError unless x is a square matrix.
 Expression inverse(const Expression& x, Where where = Where::here());
+template <int = 0>
+Expression inverse(const Expression& x) {
+  return inverse(x, Where());
+}
 
 /// Logarithm of the determinant of a square matrix: NaN if the determinant is negative, -inf if it
 ///   is 0.
@@ -18,5 +22,9 @@ Expression inverse(const Expression& x, Where where = Where::here());
 /// Shapes: {n,n} -> {1}.
 /// Errors: ShapeError unless x is a square matrix.
 Expression logdet(const Expression& x, Where where = Where::here());
+template <int = 0>
+Expression logdet(const Expression& x) {
+  return logdet(x, Where());
+}
 
 }  // namespace dynet
