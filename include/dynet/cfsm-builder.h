@@ -61,11 +61,11 @@ class SoftmaxBuilder {
   ///
   /// C++: The number comes from rand01().
   virtual unsigned sample(const Expression& rep, Where where = Where::here()) = 0;
-  /// ln p of all words.
-  /// Shapes: {rep_dim}xb -> {words}xb.
+  /// ln p of all words, for each column if rep is a matrix.
+  /// Shapes: {rep_dim}xb -> {words}xb, {rep_dim,n}xb -> {words,n}xb.
   virtual Expression full_log_distribution(const Expression& rep, Where where = Where::here()) = 0;
-  /// Scores of all words, whose softmax is the distribution.
-  /// Shapes: {rep_dim}xb -> {words}xb.
+  /// Scores of all words, whose softmax is the distribution; for each column if rep is a matrix.
+  /// Shapes: {rep_dim}xb -> {words}xb, {rep_dim,n}xb -> {words,n}xb.
   virtual Expression full_logits(const Expression& rep, Where where = Where::here()) = 0;
   /// The collection of the builder's parameters.
   virtual ParameterCollection& get_parameter_collection() = 0;
@@ -173,6 +173,8 @@ class CheckedSoftmaxBuilder : public SoftmaxBuilder {
   virtual unsigned draw(const Expression& rep, Where where) = 0;
   virtual Expression scores_of_all(const Expression& rep, Where where) = 0;
 
+  /// The shape of rep, after all checks but of the shape.
+  [[nodiscard]] Dim ready_shape(const char* call, const Expression& rep, Where where) const;
   /// The graph to work in, after checks.
   [[nodiscard]] const InGraph& ready(const char* call, const Expression& rep, Where where) const;
   /// The checks of a call with a word for each example.

@@ -204,8 +204,7 @@ void CheckedSoftmaxBuilder::new_graph(ComputationGraph& cg, bool update) {
   in_ = {&cg, update, cg.state().born};
 }
 
-const InGraph& CheckedSoftmaxBuilder::ready(const char* call, const Expression& rep,
-                                            Where where) const {
+Dim CheckedSoftmaxBuilder::ready_shape(const char* call, const Expression& rep, Where where) const {
   if (in_.graph == nullptr) {
     throw errors::StateError(std::string(name()) + ": " + call + " before new_graph");
   }
@@ -214,11 +213,17 @@ const InGraph& CheckedSoftmaxBuilder::ready(const char* call, const Expression& 
     throw errors::GraphError(std::string(name()) + ": " + call +
                              " with a node of another graph than the one that new_graph was given");
   }
+  check_made(call);
+  return d;
+}
+
+const InGraph& CheckedSoftmaxBuilder::ready(const char* call, const Expression& rep,
+                                            Where where) const {
+  const Dim d = ready_shape(call, rep, where);
   if (d.example_elements() != d.rows()) {  // its size is for the product to check
     throw errors::ShapeError(std::string(name()) + ": " + call + ": rep is " + to_string(d) +
                              "; want a vector");
   }
-  check_made(call);
   return in_;
 }
 
@@ -259,8 +264,19 @@ unsigned CheckedSoftmaxBuilder::sample(const Expression& rep, Where where) {
 }
 
 Expression CheckedSoftmaxBuilder::full_logits(const Expression& rep, Where where) {
-  static_cast<void>(ready("full_logits", rep, where));
-  return detail::with_typed_allocation([&] { return scores_of_all(rep, where); });
+  const Dim d = ready_shape("full_logits", rep, where);
+  if (d.example_elements() == d.rows()) {
+    return detail::with_typed_allocation([&] { return scores_of_all(rep, where); });
+  }
+  if (d.ndims() > 2) {
+    throw errors::ShapeError(std::string(name()) + ": full_logits: rep is " + to_string(d) +
+                             "; want a vector, or a matrix with a vector in each column");
+  }
+  return detail::with_typed_allocation([&] {  // the columns are examples meanwhile
+    const Expression examples = reshape(rep, Dim({d.rows()}, d.cols() * d.bd), where);
+    const Expression scores = scores_of_all(examples, where);
+    return reshape(scores, Dim({scores.dim().rows(), d.cols()}, d.bd), where);
+  });
 }
 
 Expression CheckedSoftmaxBuilder::full_log_distribution(const Expression& rep, Where where) {

@@ -169,6 +169,26 @@ TYPED_TEST(TreeSoftmax, ABatchIsWhatItsExamplesAre) {
   }
 }
 
+TYPED_TEST(TreeSoftmax, ColumnsOfAMatrixAreWhatVectorsAre) {
+  this->builder.new_graph(this->cg);
+  Numbers logs;
+  std::vector<float> data;
+  for (int k = 0; k < 6; ++k) {
+    const std::vector<float> x = sample_input(kRep, k);
+    data.insert(data.end(), x.begin(), x.end());
+    const Numbers all = this->by_hand(x);
+    logs.insert(logs.end(), all.begin(), all.end());
+  }
+  const Expression rep = input(this->cg, Dim({kRep, 3}, 2), data);
+  for (const Expression& all :
+       {this->builder.full_logits(rep), this->builder.full_log_distribution(rep)}) {
+    EXPECT_EQ(all.dim(), Dim({TypeParam::kWords + 1, 3}, 2));
+    expect_near(numbers_of(all), logs);
+  }
+  EXPECT_THROW(this->builder.full_logits(ones(this->cg, {kRep, 2, 2})), errors::ShapeError);
+  EXPECT_THROW(this->builder.full_logits(ones(this->cg, {kRep + 1, 2})), errors::ShapeError);
+}
+
 TYPED_TEST(TreeSoftmax, EachGraphAnew) {
   const std::vector<float> x = sample_input(kRep, 1);
   const Numbers want = this->by_hand(x);
