@@ -21,7 +21,7 @@ struct DynetParams {
   DynetParams& operator=(const DynetParams&) = default;
 
   unsigned random_seed = 0;        ///< 0: initialize() draws one and writes it here
-  std::string mem_descriptor;      ///< MiB: "N" or "F,B,P,S", a first size; empty: 1 MiB
+  std::string mem_descriptor;      ///< MiB, a first size: "N", "F,B,P", "F,B,P,S"
   float weight_decay = 0.0F;       ///< in [0,1)
   int autobatch = 1;               ///< 0: graphs run their nodes one by one
   int profiling = 0;               ///< 1 or 2: a table is printed when the process ends

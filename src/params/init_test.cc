@@ -257,6 +257,7 @@ TEST(Options, MalformedValuesChangeNothing) {
       {"--dynet-mem", "1,2"},
       {"--dynet-mem", "0"},
       {"--dynet-mem", "1,2,3,"},
+      {"--dynet-mem", "1,2,3,4,5"},
       {"--dynet-weight-decay", "1"},
       {"--dynet-weight-decay", "-0.1"},
       {"--dynet-weight-decay", "nan"},
@@ -327,7 +328,7 @@ TEST_F(InitTest, AnAddedDeviceCanBeTheDefault) {
 TEST_F(InitTest, AppliesTheOptionsOnce) {
   Arguments a({"program", "--dynet-seed", "11", "--dynet-autobatch", "0", "--dynet-weight-decay",
                "0.5", "--dynet-devices", "CPU:double", "--dynet-lstm", "vanilla", "--dynet-mem-cap",
-               "3"});
+               "3", "--dynet-mem", "2,1,9"});
   initialize(a.argc, a.argv);
   EXPECT_EQ(a.argc, 1);
   EXPECT_EQ(autobatch_flag, 0);
@@ -337,6 +338,8 @@ TEST_F(InitTest, AppliesTheOptionsOnce) {
   EXPECT_EQ((*rndeng)(), std::mt19937(11)());
   EXPECT_EQ(params::settings().lstm.load(), params::LstmKind::kVanilla);
   EXPECT_EQ(params::settings().memory_cap_bytes.load(), std::size_t{3} << 20);
+  EXPECT_EQ(params::settings().first_value_bytes.load(), std::size_t{2} << 20);
+  EXPECT_EQ(params::settings().first_gradient_bytes.load(), std::size_t{1} << 20);
   EXPECT_EQ(ParameterCollection().get_weight_decay_lambda(), 0.5F);
   std::string said;
   set_log_sink([&](const std::string& text) { said = text; });

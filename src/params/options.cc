@@ -172,11 +172,11 @@ constexpr Option kOptions[] = {
      [](DynetParams& p, const std::string& v) {
        p.mem_cap = parse<unsigned>("mem-cap", v, "MiB");
      }},
-    {{"mem", "N | F,B,P,S",
+    {{"mem", "N | F,B,P | F,B,P,S",
       "First size of the memory of each graph, in MiB: F for values, B for gradients. The memory "
       "grows on demand. N is a quarter for each of the four. P and S are the sizes of pools of "
-      "DyNet 2.1 that do not exist here: they must be numbers, and are ignored. Default: graphs "
-      "begin with 1 MiB."},
+      "DyNet 2.1 that do not exist here: they must be numbers, and are ignored. Versions before "
+      "2.0 had no S. Default: graphs begin with 1 MiB."},
      [](DynetParams& p, const std::string& v) { p.mem_descriptor = v; }},
     {{"profiling", "N",
       "1: the time of each operation, forward and backward, is printed on the standard output when "
@@ -309,12 +309,12 @@ FirstSizes parse_memory(const std::string& text) {
     return {};
   }
   const std::vector<std::string> pieces = split(text);
-  if (pieces.size() != 1 && pieces.size() != 4) {
-    bad("mem", text, "N or F,B,P,S in MiB");
+  if (pieces.size() != 1 && pieces.size() != 3 && pieces.size() != 4) {
+    bad("mem", text, "N, F,B,P or F,B,P,S in MiB");
   }
   std::vector<std::size_t> bytes;
   for (const std::string& piece : pieces) {
-    const std::size_t size = parse<unsigned>("mem", piece, "N or F,B,P,S in MiB");
+    const std::size_t size = parse<unsigned>("mem", piece, "N, F,B,P or F,B,P,S in MiB");
     if (size == 0 || size > kMaxMebi) {
       bad("mem", text, "sizes from 1 to 2^30 MiB");
     }

@@ -176,6 +176,26 @@ TEST(Names, TrainerDefaults) {
   DYNET_EQ((trained<EGTrainer>(0.1F, 0.9F, 0.0F)), trained<EGTrainer>());
 }
 
+// The last argument and the name before 2.0.
+template <class T, class... Arguments>
+void expect_decay(Arguments... arguments) {
+  ParameterCollection m;
+  T t(m, arguments...);
+  DYNET_EQ(0.25F, t.eta_decay);
+  t.learning_rate = 1.0F;
+  t.eta0 = 1.0F;
+  t.update_epoch(4);
+  DYNET_EQ(0.5F, t.learning_rate);
+}
+TEST(Names, TrainersOfBefore2_0) {
+  expect_decay<SimpleSGDTrainer>(0.1F, 0.25F);
+  expect_decay<MomentumSGDTrainer>(0.01F, 0.9F, 0.25F);
+  expect_decay<AdagradTrainer>(0.1F, 1e-20F, 0.25F);
+  expect_decay<AdadeltaTrainer>(1e-6F, 0.95F, 0.25F);
+  expect_decay<RmsPropTrainer>(0.1F, 1e-20F, 0.95F, 0.25F);
+  expect_decay<AdamTrainer>(0.001F, 0.9F, 0.999F, 1e-8F, 0.25F);
+}
+
 using Shadows = vector<ShadowParameters>;
 using RowShadows = vector<ShadowLookupParameters>;
 

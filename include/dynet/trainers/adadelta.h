@@ -27,8 +27,11 @@ struct Adadelta {
 struct AdadeltaTrainer : trainers::RuleTrainer<trainers::updates::Adadelta> {
   static constexpr trainers::About<2> kAbout{"AdadeltaTrainer", {{"eps", 1e-6F}, {"rho", 0.95F}}};
 
-  explicit AdadeltaTrainer(ParameterCollection& collection, real eps = 1e-6F, real decay = 0.95F)
-      : RuleTrainer(collection, 1.0F), epsilon(eps), rho(decay) {}
+  explicit AdadeltaTrainer(ParameterCollection& collection, real eps = 1e-6F, real decay = 0.95F,
+                           real edecay = 0.0F)
+      : RuleTrainer(collection, 1.0F), epsilon(eps), rho(decay) {
+    eta_decay = edecay;
+  }
 
  protected:
   [[nodiscard]] trainers::updates::Adadelta rule(const trainers::Facts& f) const override {

@@ -26,8 +26,11 @@ struct AdagradTrainer : trainers::RuleTrainer<trainers::updates::Adagrad> {
   static constexpr trainers::About<2> kAbout{"AdagradTrainer",
                                              {{"learning_rate", 0.1F}, {"eps", 1e-20F}}};
 
-  explicit AdagradTrainer(ParameterCollection& collection, real rate = 0.1F, real eps = 1e-20F)
-      : RuleTrainer(collection, rate), epsilon(eps) {}
+  explicit AdagradTrainer(ParameterCollection& collection, real rate = 0.1F, real eps = 1e-20F,
+                          real edecay = 0.0F)
+      : RuleTrainer(collection, rate), epsilon(eps) {
+    eta_decay = edecay;
+  }
 
  protected:
   [[nodiscard]] trainers::updates::Adagrad rule(const trainers::Facts& f) const override {

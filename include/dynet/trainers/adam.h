@@ -114,8 +114,10 @@ struct AdamTrainer : trainers::AdamFamily<trainers::updates::Adam, trainers::upd
       "AdamTrainer", {{"alpha", 0.001F}, {"beta_1", 0.9F}, {"beta_2", 0.999F}, {"eps", 1e-8F}}};
 
   explicit AdamTrainer(ParameterCollection& collection, float rate = 0.001F, float b1 = 0.9F,
-                       float b2 = 0.999F, float eps = 1e-8F)
-      : AdamFamily(collection, rate, b1, b2, eps) {}
+                       float b2 = 0.999F, float eps = 1e-8F, float edecay = 0.0F)
+      : AdamFamily(collection, rate, b1, b2, eps) {
+    eta_decay = edecay;
+  }
 
  protected:
   trainers::StateLists states() override {

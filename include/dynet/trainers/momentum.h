@@ -32,8 +32,11 @@ struct MomentumSGDTrainer
   static constexpr trainers::About<2> kAbout{"MomentumSGDTrainer",
                                              {{"learning_rate", 0.01F}, {"mom", 0.9F}}};
 
-  explicit MomentumSGDTrainer(ParameterCollection& collection, real rate = 0.01F, real mom = 0.9F)
-      : RuleTrainer(collection, rate), momentum(mom) {}
+  explicit MomentumSGDTrainer(ParameterCollection& collection, real rate = 0.01F, real mom = 0.9F,
+                              real edecay = 0.0F)
+      : RuleTrainer(collection, rate), momentum(mom) {
+    eta_decay = edecay;
+  }
 
   std::vector<ShadowParameters> vp;
   std::vector<ShadowLookupParameters> vlp;

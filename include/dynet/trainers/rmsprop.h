@@ -29,8 +29,10 @@ struct RMSPropTrainer : trainers::RuleTrainer<trainers::updates::RmsProp> {
       "RMSPropTrainer", {{"learning_rate", 0.001F}, {"eps", 1e-8F}, {"rho", 0.9F}}};
 
   explicit RMSPropTrainer(ParameterCollection& collection, real rate = 0.1F, real eps = 1e-20F,
-                          real decay = 0.95F)
-      : RuleTrainer(collection, rate), epsilon(eps), rho(decay) {}
+                          real decay = 0.95F, real edecay = 0.0F)
+      : RuleTrainer(collection, rate), epsilon(eps), rho(decay) {
+    eta_decay = edecay;
+  }
 
  protected:
   [[nodiscard]] trainers::updates::RmsProp rule(const trainers::Facts& f) const override {
@@ -52,5 +54,8 @@ struct RMSPropTrainer : trainers::RuleTrainer<trainers::updates::RmsProp> {
   std::vector<ShadowParameters> hmsg;
   std::vector<ShadowLookupParameters> hlmsg;
 };
+
+/// The name before 2.0.
+using RmsPropTrainer = RMSPropTrainer;
 
 }  // namespace dynet

@@ -21,8 +21,10 @@ struct Sgd {
 struct SimpleSGDTrainer : trainers::RuleTrainer<trainers::updates::Sgd> {
   static constexpr trainers::About<1> kAbout{"SimpleSGDTrainer", {{"learning_rate", 0.1F}}};
 
-  explicit SimpleSGDTrainer(ParameterCollection& collection, real rate = 0.1F)
-      : RuleTrainer(collection, rate) {}
+  explicit SimpleSGDTrainer(ParameterCollection& collection, real rate = 0.1F, real edecay = 0.0F)
+      : RuleTrainer(collection, rate) {
+    eta_decay = edecay;
+  }
 
  protected:
   [[nodiscard]] trainers::updates::Sgd rule(const trainers::Facts& f) const override {
