@@ -332,6 +332,15 @@ class ParameterCollection {
   [[nodiscard]] bool is_updated_param(const Parameter* p) const;
   [[nodiscard]] bool is_updated_lookup_param(const LookupParameter* p) const;
 
+  /// Does not compile: Boost's archives, the files of DyNet 1, ask for it.
+  template <class Archive>
+  void serialize(Archive& /*archive*/, unsigned /*version*/) {
+    static_assert(sizeof(Archive) == 0,
+                  "collections are not written to Boost's archives: write them by "
+                  "TextFileSaver(name).save(model) of dynet/io.h, and read them by "
+                  "TextFileLoader(name).populate(model)");
+  }
+
  private:
   friend struct detail::ModelAccess;
   friend struct ParameterCollectionStorage;

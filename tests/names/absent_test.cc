@@ -61,7 +61,6 @@
   X(batch_matrix, DYNET_VIEWS)                 \
   X(rowcol_matrix, DYNET_VIEWS)                \
   X(colbatch_matrix, DYNET_VIEWS)              \
-  X(Node, DYNET_NODE)                          \
   X(ParameterNodeBase, DYNET_NODE)             \
   X(MaxPooling1D, DYNET_NEVER)                 \
   X(ParameterNode, DYNET_LEAF)                 \
