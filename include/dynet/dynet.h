@@ -216,10 +216,6 @@ struct ComputationGraph {
 template <int = 0>
 [[nodiscard]] std::string explain_batch(const Expression& a, const Expression& b);
 
-/// Not defined, so that a compiler tells a program that derives from it what to write. In DyNet 2.1
-/// it is the base of operations of one's own; here such an operation is one struct.
-struct [[deprecated("write a struct for dynet/ext/op.h: docs/coming-from-dynet-2.1.md")]] Node;
-
 /// Exchanges two indices, for programs that do so by an unqualified name.
 inline void swap(VariableIndex& n1, VariableIndex& n2) noexcept {
   const VariableIndex kept = n1;

@@ -21,6 +21,11 @@
 
 namespace dynet {
 
+/// In DyNet 2.1 the base of a program's own operations; here such an operation is one struct. Not
+/// defined, so that a compiler tells a program that derives from it about the struct. Only in this
+/// header, because programs over trees have a `Node` of their own.
+struct [[deprecated("write a struct for dynet/ext/op.h: docs/coming-from-dynet-2.1.md")]] Node;
+
 namespace detail {
 
 /// The arguments of a node as `{x.i, y.i}` or any container of indices, and the place where they
