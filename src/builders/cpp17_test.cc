@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <map>
 #include <numeric>
 #include <type_traits>
 
@@ -112,35 +111,6 @@ TEST_F(Cpp17, NamesThatStdAndTemplatesHaveToo) {
   vector<Expression> out;
   transform(v.begin(), v.end(), back_inserter(out), [](const Expression& e) { return tanh(e); });
   expect_equal(accumulate(out.begin() + 1, out.end(), out[0]), tanh(x) + tanh(y));
-}
-
-TEST_F(Cpp17, FunctionsByPointer) {
-  Expression (*activation)(const Expression&) = &dynet::expr::rectify;
-  expect_equal(activation(x), rectify(x));
-  activation = tanh;
-  expect_equal(activation(x), tanh(x));
-  const map<string, Expression (*)(const Expression&)> by_name{
-      {"logistic", logistic}, {"square", square}, {"mean", mean_elems}, {"rows", sum_rows}};
-  expect_equal(by_name.at("logistic")(x), logistic(x));
-  expect_equal(by_name.at("square")(x), cmult(x, x));
-  expect_equal(by_name.at("mean")(x), mean_elems(x));
-  expect_equal(by_name.at("rows")(x), sum_rows(x));
-  Expression (*pair)(const Expression&, const Expression&) = max;
-  expect_equal(pair(x, y), y);
-  pair = dot_product;
-  expect_equal(pair(x, y), dot_product(x, y));
-  Expression (*rated)(const Expression&, float) = dropout;
-  expect_equal(rated(x, 0), x);
-  // A call by name is no call of a twin: it knows its line.
-  const Expression z = input(cg, {3}, {1.F, 2.F, 3.F});
-  for (const bool by_pointer : {false, true}) {
-    try {
-      by_pointer ? pair(x, z) : dot_product(x, z);
-      FAIL();
-    } catch (const exception& e) {
-      EXPECT_EQ(string(e.what()).find("cpp17_test.cc") == string::npos, by_pointer) << e.what();
-    }
-  }
 }
 
 TEST_F(Cpp17, ListsAttributesAndOperators) {

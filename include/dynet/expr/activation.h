@@ -10,76 +10,44 @@ namespace dynet {
 /// `y = tanh(x)`
 /// Shapes: any -> the same.
 Expression tanh(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression tanh(const Expression& x) {
-  return tanh(x, Where());
-}
 
 /// Logistic function (sigmoid), elementwise.
 /// `y = 1 / (1 + exp(-x))`
 /// Shapes: any -> the same.
 Expression logistic(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression logistic(const Expression& x) {
-  return logistic(x, Where());
-}
 
 /// Rectifier, elementwise. The slope at 0 is 0.
 /// `y = max(x, 0)`
 /// Shapes: any -> the same.
 Expression rectify(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression rectify(const Expression& x) {
-  return rectify(x, Where());
-}
 
 /// Exponential linear unit, elementwise.
 /// `y = x > 0 ? x : alpha * (exp(x) - 1)`
 /// Shapes: any -> the same.
 /// Source: Clevert et al., 2015.
 Expression elu(const Expression& x, float alpha = 1.0F, Where where = Where::here());
-template <int = 0>
-Expression elu(const Expression& x, float alpha) {
-  return elu(x, alpha, Where());
-}
 
 /// Sigmoid linear unit (swish), elementwise.
 /// `y = x * logistic(beta * x)`
 /// Shapes: any -> the same.
 /// Source: Elfwing et al., 2017; Ramachandran et al., 2017.
 Expression silu(const Expression& x, float beta = 1.0F, Where where = Where::here());
-template <int = 0>
-Expression silu(const Expression& x, float beta) {
-  return silu(x, beta, Where());
-}
 
 /// Scaled exponential linear unit, elementwise.
 /// `y = lambda * (x > 0 ? x : alpha * (exp(x) - 1)), lambda = 1.0507, alpha = 1.6733`
 /// Shapes: any -> the same.
 /// Source: Klambauer et al., 2017.
 Expression selu(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression selu(const Expression& x) {
-  return selu(x, Where());
-}
 
 /// Softsign, elementwise.
 /// `y = x / (1 + |x|)`
 /// Shapes: any -> the same.
 Expression softsign(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression softsign(const Expression& x) {
-  return softsign(x, Where());
-}
 
 /// Logarithm of the logistic function, elementwise.
 /// `y = -ln(1 + exp(-x))`
 /// Shapes: any -> the same.
 Expression log_sigmoid(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression log_sigmoid(const Expression& x) {
-  return log_sigmoid(x, Where());
-}
 
 /// Smooth rectifier, elementwise.
 /// `y = ln(1 + exp(beta * x)) / beta`

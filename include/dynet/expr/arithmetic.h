@@ -58,10 +58,6 @@ Expression operator/(const detail::Located& x, real a);
 /// Shapes: x, y with each dimension equal or 1 -> the larger of each.
 /// Errors: ShapeError if a dimension differs and neither is 1.
 Expression cmult(const Expression& x, const Expression& y, Where where = Where::here());
-template <int = 0>
-Expression cmult(const Expression& x, const Expression& y) {
-  return cmult(x, y, Where());
-}
 
 /// Elementwise quotient. The right side broadcasts: a dimension of 1, or a missing one, is
 ///   repeated.
@@ -69,30 +65,18 @@ Expression cmult(const Expression& x, const Expression& y) {
 /// Shapes: x, y with each dimension 1 or as in x -> the shape of x.
 /// Errors: ShapeError if a dimension of y is neither 1 nor as in x.
 Expression cdiv(const Expression& x, const Expression& y, Where where = Where::here());
-template <int = 0>
-Expression cdiv(const Expression& x, const Expression& y) {
-  return cdiv(x, y, Where());
-}
 
 /// The larger of each two elements; NaN if one of them is NaN. On ties the gradient goes to y.
 /// `z = max(x, y)`
 /// Shapes: two equal shapes -> the same.
 /// Errors: ShapeError if the shapes differ.
 Expression max(const Expression& x, const Expression& y, Where where = Where::here());
-template <int = 0>
-Expression max(const Expression& x, const Expression& y) {
-  return max(x, y, Where());
-}
 
 /// The smaller of each two elements; NaN if one of them is NaN. On ties the gradient goes to y.
 /// `z = min(x, y)`
 /// Shapes: two equal shapes -> the same.
 /// Errors: ShapeError if the shapes differ.
 Expression min(const Expression& x, const Expression& y, Where where = Where::here());
-template <int = 0>
-Expression min(const Expression& x, const Expression& y) {
-  return min(x, y, Where());
-}
 
 /// Sum of a list, element by element.
 /// `y = x1 + x2 + ...`

@@ -127,10 +127,6 @@ Expression concatenate_cols(const std::vector<Expression>& xs, Where where = Whe
 /// Errors: ShapeError unless s < e <= the extent of x.
 /// Python: a negative index counts from the end: -1 is the last.
 Expression pickrange(const Expression& x, unsigned s, unsigned e, Where where = Where::here());
-template <int = 0>
-Expression pickrange(const Expression& x, unsigned s, unsigned e) {
-  return pickrange(x, s, e, Where());
-}
 
 /// Sum over the dimensions `dims`, which are removed, and, with `b`, over the batch.
 /// `y = sum of x over dims`
@@ -166,51 +162,27 @@ Expression std_dim(const Expression& x, const std::vector<unsigned>& dims, bool 
 /// Shapes: any -> {1}.
 /// Errors: ValueError if r is 0.
 Expression moment_elems(const Expression& x, unsigned r, Where where = Where::here());
-template <int = 0>
-Expression moment_elems(const Expression& x, unsigned r) {
-  return moment_elems(x, r, Where());
-}
 /// Mean of all elements of each example: mean_dim over all dimensions.
 /// `y = (1/n) sum_i x_i, n the number of elements`
 /// Shapes: any -> {1}.
 Expression mean_elems(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression mean_elems(const Expression& x) {
-  return mean_elems(x, Where());
-}
 /// Standard deviation of all elements of each example: std_dim over all dimensions.
 /// `y = sqrt((1/n) sum_i (x_i - m)^2), n the number of elements, m their mean`
 /// Shapes: any -> {1}.
 Expression std_elems(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression std_elems(const Expression& x) {
-  return std_elems(x, Where());
-}
 /// Mean of the powers x^r over the batch, element by element.
 /// `y = (1/n) sum_e x[e]^r over the n examples e`
 /// Shapes: {..}xn -> {..}.
 /// Errors: ValueError if r is 0.
 Expression moment_batches(const Expression& x, unsigned r, Where where = Where::here());
-template <int = 0>
-Expression moment_batches(const Expression& x, unsigned r) {
-  return moment_batches(x, r, Where());
-}
 /// Mean over the batch, element by element.
 /// `y = (1/n) sum_e x[e] over the n examples e`
 /// Shapes: {..}xn -> {..}.
 Expression mean_batches(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression mean_batches(const Expression& x) {
-  return mean_batches(x, Where());
-}
 /// Standard deviation over the batch, element by element.
 /// `y = sqrt((1/n) sum_e (x[e] - m)^2) over the n examples e, m their mean`
 /// Shapes: {..}xn -> {..}.
 Expression std_batches(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression std_batches(const Expression& x) {
-  return std_batches(x, Where());
-}
 
 /// The gates of an LSTM step, in the order i, f, o, g, from the input x_t and the previous hidden
 /// state h_tm1. With `weightnoise_std` above 0 each matrix gets normal noise of that deviation.

@@ -14,10 +14,6 @@ namespace dynet {
 /// Errors: ShapeError for other shapes.
 Expression contract3d_1d(const Expression& x, const Expression& y, const Expression& b = {},
                          Where where = Where::here());
-template <int = 0>
-Expression contract3d_1d(const Expression& x, const Expression& y, const Expression& b) {
-  return contract3d_1d(x, y, b, Where());
-}
 
 /// Products of matrices, one for each entry of the dimensions after the second. These broadcast:
 ///   each is equal, or 1 or missing in one of the two. A vector counts as a column.

@@ -11,10 +11,6 @@ namespace dynet {
 /// Shapes: two equal shapes, or two vectors of equal length -> {1}.
 /// Errors: ShapeError if the shapes differ.
 Expression l1_distance(const Expression& x, const Expression& y, Where where = Where::here());
-template <int = 0>
-Expression l1_distance(const Expression& x, const Expression& y) {
-  return l1_distance(x, y, Where());
-}
 
 /// Huber's distance: squares of small differences, and large ones as they are.
 /// `z = sum_i L(x_i - y_i), L(e) = |e| < c ? e^2 / 2 : c * |e| - c^2 / 2`
@@ -23,10 +19,6 @@ Expression l1_distance(const Expression& x, const Expression& y) {
 /// Source: Huber, 1964.
 Expression huber_distance(const Expression& x, const Expression& y, float c = 1.345F,
                           Where where = Where::here());
-template <int = 0>
-Expression huber_distance(const Expression& x, const Expression& y, float c) {
-  return huber_distance(x, y, c, Where());
-}
 
 /// Cosine of the angle between two tensors, as vectors of all their elements.
 /// `z = sum_i x_i * y_i / (max(|x|, 1e-8) * max(|y|, 1e-8)), |.| Euclidean norms`

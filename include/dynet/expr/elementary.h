@@ -10,10 +10,6 @@ namespace dynet {
 /// `y = exp(x)`
 /// Shapes: any -> the same.
 Expression exp(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression exp(const Expression& x) {
-  return exp(x, Where());
-}
 
 /// Exponential minus 1, elementwise, which keeps its digits near 0.
 /// `y = exp(x) - 1`
@@ -25,10 +21,6 @@ Expression expm1(const Expression& x, Where where = Where::here());
 /// `y = ln(x)`
 /// Shapes: any -> the same.
 Expression log(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression log(const Expression& x) {
-  return log(x, Where());
-}
 
 /// Logarithm of 1 + x, elementwise, which keeps its digits near 0: -inf at -1, NaN below.
 /// `y = ln(1 + x)`
@@ -40,55 +32,31 @@ Expression log1p(const Expression& x, Where where = Where::here());
 /// `y = x * x`
 /// Shapes: any -> the same.
 Expression square(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression square(const Expression& x) {
-  return square(x, Where());
-}
 
 /// Cube, elementwise.
 /// `y = x * x * x`
 /// Shapes: any -> the same.
 Expression cube(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression cube(const Expression& x) {
-  return cube(x, Where());
-}
 
 /// Square root, elementwise: NaN below 0; the slope at 0 is inf.
 /// `y = sqrt(x)`
 /// Shapes: any -> the same.
 Expression sqrt(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression sqrt(const Expression& x) {
-  return sqrt(x, Where());
-}
 
 /// Absolute value, elementwise. The slope at 0 is 0.
 /// `y = |x|`
 /// Shapes: any -> the same.
 Expression abs(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression abs(const Expression& x) {
-  return abs(x, Where());
-}
 
 /// Error function, elementwise.
 /// `y = 2 / sqrt(pi) * integral of exp(-t^2) from 0 to x`
 /// Shapes: any -> the same.
 Expression erf(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression erf(const Expression& x) {
-  return erf(x, Where());
-}
 
 /// Logarithm of the gamma function's absolute value, elementwise: inf at whole x <= 0.
 /// `y = ln |gamma(x)|`
 /// Shapes: any -> the same.
 Expression lgamma(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression lgamma(const Expression& x) {
-  return lgamma(x, Where());
-}
 
 /// Each element of x to the power of the one element y: NaN if x < 0 and y is no whole number. The
 ///   gradient of y is NaN if an element of x is 0 or below.
@@ -96,19 +64,11 @@ Expression lgamma(const Expression& x) {
 /// Shapes: any, {1} -> the first.
 /// Errors: ShapeError unless y has one element.
 Expression pow(const Expression& x, const Expression& y, Where where = Where::here());
-template <int = 0>
-Expression pow(const Expression& x, const Expression& y) {
-  return pow(x, y, Where());
-}
 
 /// Each element to the power of a number: NaN if x < 0 and a is no whole number.
 /// `y = x^a`
 /// Shapes: any -> the same.
 Expression pow(const Expression& x, real a, Where where = Where::here());
-template <int = 0>
-Expression pow(const Expression& x, real a) {
-  return pow(x, a, Where());
-}
 
 /// The nearest number from lo to hi, elementwise; NaN stays NaN. The gradient of elements outside
 ///   is 0.
@@ -132,30 +92,18 @@ Expression where(const Expression& cond, const Expression& x, const Expression& 
 /// `y = the nearest whole number`
 /// Shapes: any -> the same.
 Expression round(const Expression& x, GradientMode gradient_mode, Where where = Where::here());
-template <int = 0>
-Expression round(const Expression& x, GradientMode gradient_mode) {
-  return round(x, gradient_mode, Where());
-}
 
 /// Rounds each element up. The gradient is 0 (zero_gradient) or goes straight through
 ///   (straight_through_gradient).
 /// `y = the least whole number that is not below x`
 /// Shapes: any -> the same.
 Expression ceil(const Expression& x, GradientMode gradient_mode, Where where = Where::here());
-template <int = 0>
-Expression ceil(const Expression& x, GradientMode gradient_mode) {
-  return ceil(x, gradient_mode, Where());
-}
 
 /// Rounds each element down. The gradient is 0 (zero_gradient) or goes straight through
 ///   (straight_through_gradient).
 /// `y = the largest whole number that is not above x`
 /// Shapes: any -> the same.
 Expression floor(const Expression& x, GradientMode gradient_mode, Where where = Where::here());
-template <int = 0>
-Expression floor(const Expression& x, GradientMode gradient_mode) {
-  return floor(x, gradient_mode, Where());
-}
 
 /// The largest element's place, as a vector with a 1 there; NaN counts as the largest number. The
 ///   gradient is 0 (zero_gradient) or goes straight through (straight_through_gradient).
@@ -163,28 +111,16 @@ Expression floor(const Expression& x, GradientMode gradient_mode) {
 /// Shapes: {n} -> {n}.
 /// Errors: ShapeError unless x has one dimension, of at most 2^24 elements.
 Expression argmax(const Expression& x, GradientMode gradient_mode, Where where = Where::here());
-template <int = 0>
-Expression argmax(const Expression& x, GradientMode gradient_mode) {
-  return argmax(x, gradient_mode, Where());
-}
 
 /// The value of x, whose gradient is negated.
 /// `y = x; dx = -dy`
 /// Shapes: any -> the same.
 /// Source: Ganin and Lempitsky, 2015.
 Expression flip_gradient(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression flip_gradient(const Expression& x) {
-  return flip_gradient(x, Where());
-}
 
 /// The value of x, whose gradient is scaled.
 /// `y = x; dx = lambd * dy`
 /// Shapes: any -> the same.
 Expression scale_gradient(const Expression& x, float lambd = 1.0F, Where where = Where::here());
-template <int = 0>
-Expression scale_gradient(const Expression& x, float lambd) {
-  return scale_gradient(x, lambd, Where());
-}
 
 }  // namespace dynet

@@ -38,28 +38,16 @@ Expression transpose(const Expression& x, const std::vector<unsigned>& dims,
 /// Shapes: two equal shapes -> {1}.
 /// Errors: ShapeError if the shapes differ.
 Expression dot_product(const Expression& x, const Expression& y, Where where = Where::here());
-template <int = 0>
-Expression dot_product(const Expression& x, const Expression& y) {
-  return dot_product(x, y, Where());
-}
 
 /// Sum of the squares of the elements.
 /// `y = sum_i x_i^2`
 /// Shapes: any -> {1}.
 Expression squared_norm(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression squared_norm(const Expression& x) {
-  return squared_norm(x, Where());
-}
 
 /// Squared Euclidean distance.
 /// `z = sum_i (x_i - y_i)^2`
 /// Shapes: two equal shapes, or two vectors of equal length -> {1}.
 /// Errors: ShapeError if the shapes differ.
 Expression squared_distance(const Expression& x, const Expression& y, Where where = Where::here());
-template <int = 0>
-Expression squared_distance(const Expression& x, const Expression& y) {
-  return squared_distance(x, y, Where());
-}
 
 }  // namespace dynet

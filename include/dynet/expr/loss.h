@@ -14,20 +14,12 @@ namespace dynet {
 /// Shapes: any -> the same.
 /// Errors: ShapeError if x has no dimension d.
 Expression softmax(const Expression& x, unsigned d = 0, Where where = Where::here());
-template <int = 0>
-Expression softmax(const Expression& x, unsigned d) {
-  return softmax(x, d, Where());
-}
 
 /// Logarithm of the softmax along dimension d: by default of each column.
 /// `y_i = x_i - ln(sum_j exp(x_j)), j along dimension d`
 /// Shapes: any -> the same.
 /// Errors: ShapeError if x has no dimension d.
 Expression log_softmax(const Expression& x, unsigned d = 0, Where where = Where::here());
-template <int = 0>
-Expression log_softmax(const Expression& x, unsigned d) {
-  return log_softmax(x, d, Where());
-}
 
 /// Negative log likelihood of class v under the softmax of x. A batch takes one class per example.
 /// `y = ln(sum_j exp(x_j)) - x_v`
@@ -36,10 +28,6 @@ Expression log_softmax(const Expression& x, unsigned d) {
 /// Errors: ShapeError unless x is a vector of at most 2^24 elements, ValueError if a batch is given
 ///   one class, IndexError if v is not below n.
 Expression pickneglogsoftmax(const Expression& x, unsigned v, Where where = Where::here());
-template <int = 0>
-Expression pickneglogsoftmax(const Expression& x, unsigned v) {
-  return pickneglogsoftmax(x, v, Where());
-}
 Expression pickneglogsoftmax(const Expression& x, detail::Pointer<unsigned> v,
                              Where where = Where::here());
 Expression pickneglogsoftmax(const Expression& x, const std::vector<unsigned>& v,
@@ -54,9 +42,5 @@ Expression pickneglogsoftmax(const Expression& x, detail::Pointer<std::vector<un
 /// Shapes: two equal shapes -> {1}.
 /// Errors: ShapeError if the shapes differ.
 Expression binary_log_loss(const Expression& x, const Expression& y, Where where = Where::here());
-template <int = 0>
-Expression binary_log_loss(const Expression& x, const Expression& y) {
-  return binary_log_loss(x, y, Where());
-}
 
 }  // namespace dynet

@@ -16,10 +16,6 @@ namespace dynet {
 /// Errors: ShapeError unless x is a vector of at most 2^24 elements, ValueError if m is negative or
 ///   a batch is given one class, IndexError if v is not below n.
 Expression hinge(const Expression& x, unsigned v, float m = 1.0F, Where where = Where::here());
-template <int = 0>
-Expression hinge(const Expression& x, unsigned v, float m) {
-  return hinge(x, v, m, Where());
-}
 Expression hinge(const Expression& x, detail::Pointer<unsigned> v, float m = 1.0F,
                  Where where = Where::here());
 Expression hinge(const Expression& x, const std::vector<unsigned>& v, float m = 1.0F,
@@ -33,10 +29,6 @@ Expression hinge(const Expression& x, detail::Pointer<std::vector<unsigned>> v, 
 /// Errors: ShapeError if the shapes differ or have several rows.
 Expression pairwise_rank_loss(const Expression& x, const Expression& y, float m = 1.0F,
                               Where where = Where::here());
-template <int = 0>
-Expression pairwise_rank_loss(const Expression& x, const Expression& y, float m) {
-  return pairwise_rank_loss(x, y, m, Where());
-}
 
 /// Negative log likelihood of the count y under a Poisson distribution whose mean has the logarithm
 ///   x.
@@ -45,10 +37,6 @@ Expression pairwise_rank_loss(const Expression& x, const Expression& y, float m)
 /// `y`: one index for all examples, or one for each; by pointer it is read again at every run.
 /// Errors: ShapeError unless x has one element.
 Expression poisson_loss(const Expression& x, unsigned y, Where where = Where::here());
-template <int = 0>
-Expression poisson_loss(const Expression& x, unsigned y) {
-  return poisson_loss(x, y, Where());
-}
 Expression poisson_loss(const Expression& x, detail::Pointer<unsigned> y,
                         Where where = Where::here());
 Expression poisson_loss(const Expression& x, const std::vector<unsigned>& y,

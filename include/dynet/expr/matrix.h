@@ -11,10 +11,6 @@ namespace dynet {
 /// Shapes: {n,n} -> {n,n}.
 /// Errors: ShapeError unless x is a square matrix.
 Expression inverse(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression inverse(const Expression& x) {
-  return inverse(x, Where());
-}
 
 /// Logarithm of the determinant of a square matrix: NaN if the determinant is negative, -inf if it
 ///   is 0.
@@ -22,9 +18,5 @@ Expression inverse(const Expression& x) {
 /// Shapes: {n,n} -> {1}.
 /// Errors: ShapeError unless x is a square matrix.
 Expression logdet(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression logdet(const Expression& x) {
-  return logdet(x, Where());
-}
 
 }  // namespace dynet

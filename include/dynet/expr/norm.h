@@ -10,10 +10,6 @@ namespace dynet {
 /// `y = sqrt(sum_i x_i^2)`
 /// Shapes: any -> {1}.
 Expression l2_norm(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression l2_norm(const Expression& x) {
-  return l2_norm(x, Where());
-}
 
 /// Weight normalisation: w with the norm g, over all elements. If all of w is 0, value and
 ///   gradients are 0.
@@ -22,10 +18,6 @@ Expression l2_norm(const Expression& x) {
 /// Errors: ShapeError unless g is one number.
 /// Source: Salimans and Kingma, 2016.
 Expression weight_norm(const Expression& w, const Expression& g, Where where = Where::here());
-template <int = 0>
-Expression weight_norm(const Expression& w, const Expression& g) {
-  return weight_norm(w, g, Where());
-}
 
 /// Root mean square normalisation along the first dimension: of each column of a matrix. Without
 ///   epsilon, value and gradients of a column of zeros are 0.

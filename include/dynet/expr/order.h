@@ -13,10 +13,6 @@ namespace dynet {
 /// Shapes: any -> the same.
 /// Errors: ShapeError if x has no dimension d.
 Expression cumsum(const Expression& x, unsigned d = 0, Where where = Where::here());
-template <int = 0>
-Expression cumsum(const Expression& x, unsigned d) {
-  return cumsum(x, d, Where());
-}
 
 /// The k largest elements along dimension d, in the order in which they stand. Of equal elements
 ///   the first are taken; NaN counts as the largest.
@@ -26,10 +22,6 @@ Expression cumsum(const Expression& x, unsigned d) {
 /// Source: Kalchbrenner et al., 2014.
 Expression kmax_pooling(const Expression& x, unsigned k, unsigned d = 1,
                         Where where = Where::here());
-template <int = 0>
-Expression kmax_pooling(const Expression& x, unsigned k, unsigned d) {
-  return kmax_pooling(x, k, d, Where());
-}
 
 /// The k largest elements along dimension d in descending order, and their positions as numbers,
 ///   through which no gradient flows. Of equal elements the one that stands first comes first; NaN

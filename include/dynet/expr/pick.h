@@ -16,10 +16,6 @@ namespace dynet {
 /// Errors: ShapeError if x has no dimension d or another number of examples than indices,
 ///   IndexError if v is too large.
 Expression pick(const Expression& x, unsigned v, unsigned d = 0, Where where = Where::here());
-template <int = 0>
-Expression pick(const Expression& x, unsigned v, unsigned d) {
-  return pick(x, v, d, Where());
-}
 Expression pick(const Expression& x, detail::Pointer<unsigned> v, unsigned d = 0,
                 Where where = Where::here());
 Expression pick(const Expression& x, const std::vector<unsigned>& v, unsigned d = 0,
@@ -33,9 +29,5 @@ Expression pick(const Expression& x, detail::Pointer<std::vector<unsigned>> v, u
 /// Errors: ShapeError if x has no dimension d, or not s < e <= its extent.
 Expression pick_range(const Expression& x, unsigned s, unsigned e, unsigned d = 0,
                       Where where = Where::here());
-template <int = 0>
-Expression pick_range(const Expression& x, unsigned s, unsigned e, unsigned d) {
-  return pick_range(x, s, e, d, Where());
-}
 
 }  // namespace dynet

@@ -13,10 +13,6 @@ namespace dynet {
 /// Errors: ValueError unless 0 <= p <= 1.
 /// Source: Srivastava et al., 2014.
 Expression dropout(const Expression& x, float p, Where where = Where::here());
-template <int = 0>
-Expression dropout(const Expression& x, float p) {
-  return dropout(x, p, Where());
-}
 
 /// Sets whole slices along dimension d to 0 with probability p and scales the others up: one draw
 ///   for each index of the other dimensions. The result is x itself within an evaluating scope.
@@ -25,10 +21,6 @@ Expression dropout(const Expression& x, float p) {
 /// Errors: ShapeError if x has no dimension d, ValueError unless 0 <= p <= 1.
 /// Source: Srivastava et al., 2014.
 Expression dropout_dim(const Expression& x, unsigned d, float p, Where where = Where::here());
-template <int = 0>
-Expression dropout_dim(const Expression& x, unsigned d, float p) {
-  return dropout_dim(x, d, p, Where());
-}
 
 /// Sets whole examples of a batch to 0 with probability p and scales the others up. The result is x
 ///   itself within an evaluating scope.
@@ -36,10 +28,6 @@ Expression dropout_dim(const Expression& x, unsigned d, float p) {
 /// Shapes: any -> the same.
 /// Errors: ValueError unless 0 <= p <= 1.
 Expression dropout_batch(const Expression& x, float p, Where where = Where::here());
-template <int = 0>
-Expression dropout_batch(const Expression& x, float p) {
-  return dropout_batch(x, p, Where());
-}
 
 /// Sets the whole tensor, all examples of a batch, to 0 with probability p, or scales it up. The
 ///   result is x itself within an evaluating scope.
@@ -47,19 +35,11 @@ Expression dropout_batch(const Expression& x, float p) {
 /// Shapes: any -> the same.
 /// Errors: ValueError unless 0 <= p <= 1.
 Expression block_dropout(const Expression& x, float p, Where where = Where::here());
-template <int = 0>
-Expression block_dropout(const Expression& x, float p) {
-  return block_dropout(x, p, Where());
-}
 
 /// Adds Gaussian noise. The result is x itself within an evaluating scope.
 /// `y = x + n, n_i normal with mean 0 and deviation stddev`
 /// Shapes: any -> the same.
 /// Errors: ValueError if stddev is negative.
 Expression noise(const Expression& x, float stddev, Where where = Where::here());
-template <int = 0>
-Expression noise(const Expression& x, float stddev) {
-  return noise(x, stddev, Where());
-}
 
 }  // namespace dynet

@@ -35,10 +35,6 @@ Expression lstm_gates(const Expression& a, float forget_bias = 1.0F, Where where
 /// Errors: ShapeError unless c is {h} and the gates are {4h}.
 Expression vanilla_lstm_c(const Expression& c_tm1, const Expression& gates_t,
                           Where where = Where::here());
-template <int = 0>
-Expression vanilla_lstm_c(const Expression& c_tm1, const Expression& gates_t) {
-  return vanilla_lstm_c(c_tm1, gates_t, Where());
-}
 
 /// Hidden state of an LSTM from its cell and the gates.
 /// `[i; f; o; g] = gates; y = o * tanh(c)`
@@ -46,10 +42,6 @@ Expression vanilla_lstm_c(const Expression& c_tm1, const Expression& gates_t) {
 /// Errors: ShapeError unless c is {h} and the gates are {4h}.
 Expression vanilla_lstm_h(const Expression& c_t, const Expression& gates_t,
                           Where where = Where::here());
-template <int = 0>
-Expression vanilla_lstm_h(const Expression& c_t, const Expression& gates_t) {
-  return vanilla_lstm_h(c_t, gates_t, Where());
-}
 
 /// One step of an LSTM whose forget gate is 1 - input gate, from the pre-activations i, g and o and
 ///   the previous cell c: the new cell and the hidden state. In the first step c may be absent,

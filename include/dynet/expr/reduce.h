@@ -10,19 +10,11 @@ namespace dynet {
 /// `y = sum_i x_i`
 /// Shapes: any -> {1}.
 Expression sum_elems(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression sum_elems(const Expression& x) {
-  return sum_elems(x, Where());
-}
 
 /// Sum over the batch.
 /// `y = sum_e x[e] over the examples e`
 /// Shapes: {..}xb -> {..}.
 Expression sum_batches(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression sum_batches(const Expression& x) {
-  return sum_batches(x, Where());
-}
 
 /// The largest elements along dimension d, which is removed; NaN if one of them is NaN. The
 ///   gradient goes to the first of equal ones.
@@ -30,10 +22,6 @@ Expression sum_batches(const Expression& x) {
 /// Shapes: {a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}.
 /// Errors: ShapeError if x has no dimension d, or more than 2^24 elements along it.
 Expression max_dim(const Expression& x, unsigned d = 0, Where where = Where::here());
-template <int = 0>
-Expression max_dim(const Expression& x, unsigned d) {
-  return max_dim(x, d, Where());
-}
 
 /// The smallest elements along dimension d, which is removed; NaN if one of them is NaN. The
 ///   gradient goes to the first of equal ones.
@@ -41,10 +29,6 @@ Expression max_dim(const Expression& x, unsigned d) {
 /// Shapes: {a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}.
 /// Errors: ShapeError if x has no dimension d, or more than 2^24 elements along it.
 Expression min_dim(const Expression& x, unsigned d = 0, Where where = Where::here());
-template <int = 0>
-Expression min_dim(const Expression& x, unsigned d) {
-  return min_dim(x, d, Where());
-}
 
 /// Logarithm of the sum of the exponentials along dimension d, which is removed. Elements are
 ///   shifted by the maximum, so that nothing overflows. If all of them are -inf, y is -inf and the
@@ -53,10 +37,6 @@ Expression min_dim(const Expression& x, unsigned d) {
 /// Shapes: {a,b,c} -> {b,c} for d = 0, {a,c} for d = 1, ...; {n} -> {1}.
 /// Errors: ShapeError if x has no dimension d.
 Expression logsumexp_dim(const Expression& x, unsigned d = 0, Where where = Where::here());
-template <int = 0>
-Expression logsumexp_dim(const Expression& x, unsigned d) {
-  return logsumexp_dim(x, d, Where());
-}
 
 /// Layer normalisation along the first dimension: of each column of a matrix. If all elements of a
 ///   column are equal, the deviation has no part in the gradient. The gradient of x is then 1e8
@@ -69,10 +49,5 @@ Expression logsumexp_dim(const Expression& x, unsigned d) {
 /// Source: Ba et al., 2016.
 Expression layer_norm(const Expression& x, const Expression& g, const Expression& b,
                       float epsilon = 0.0F, Where where = Where::here());
-template <int = 0>
-Expression layer_norm(const Expression& x, const Expression& g, const Expression& b,
-                      float epsilon) {
-  return layer_norm(x, g, b, epsilon, Where());
-}
 
 }  // namespace dynet

@@ -15,10 +15,6 @@ namespace dynet {
 /// `rows`: by pointer it is read again at every run.
 /// Errors: ShapeError if the list is empty, IndexError if x has no such row.
 Expression select_rows(const Expression& x, unsigned rows, Where where = Where::here());
-template <int = 0>
-Expression select_rows(const Expression& x, unsigned rows) {
-  return select_rows(x, rows, Where());
-}
 Expression select_rows(const Expression& x, detail::Pointer<unsigned> rows,
                        Where where = Where::here());
 Expression select_rows(const Expression& x, const std::vector<unsigned>& rows,
@@ -34,10 +30,6 @@ Expression select_rows(const Expression& x, detail::Pointer<std::vector<unsigned
 /// Errors: ShapeError if x has one dimension or the list is empty, IndexError if x has no such
 ///   column.
 Expression select_cols(const Expression& x, unsigned cols, Where where = Where::here());
-template <int = 0>
-Expression select_cols(const Expression& x, unsigned cols) {
-  return select_cols(x, cols, Where());
-}
 Expression select_cols(const Expression& x, detail::Pointer<unsigned> cols,
                        Where where = Where::here());
 Expression select_cols(const Expression& x, const std::vector<unsigned>& cols,
@@ -72,10 +64,6 @@ Expression gather(const Expression& x, detail::Pointer<std::vector<unsigned>> in
 /// `v`: by pointer it is read again at every run.
 /// Errors: ShapeError if the list is empty, IndexError if an index is not below the batch size.
 Expression pick_batch_elems(const Expression& x, unsigned v, Where where = Where::here());
-template <int = 0>
-Expression pick_batch_elems(const Expression& x, unsigned v) {
-  return pick_batch_elems(x, v, Where());
-}
 Expression pick_batch_elems(const Expression& x, detail::Pointer<unsigned> v,
                             Where where = Where::here());
 Expression pick_batch_elems(const Expression& x, const std::vector<unsigned>& v,

@@ -92,48 +92,28 @@ Expression segment_softmax(const Expression& x, detail::Pointer<std::vector<unsi
 /// `y_j = sum_i x_ij`
 /// Shapes: {r,c} -> {c}.
 Expression sum_rows(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression sum_rows(const Expression& x) {
-  return sum_rows(x, Where());
-}
 /// Sum over the columns: sum_dim of dimension 1, by its old name.
 /// `y_i = sum_j x_ij`
 /// Shapes: {r,c} -> {r}.
 /// Errors: ShapeError if x has one dimension.
 Expression sum_cols(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression sum_cols(const Expression& x) {
-  return sum_cols(x, Where());
-}
 /// Mean over the columns: mean_dim of dimension 1, by its old name.
 /// `y_i = (1/c) sum_j x_ij`
 /// Shapes: {r,c} -> {r}.
 /// Errors: ShapeError if x has one dimension.
 Expression average_cols(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression average_cols(const Expression& x) {
-  return average_cols(x, Where());
-}
 
 /// Adds a vector to every column of a matrix: x + b, for these shapes alone.
 /// `y_ij = x_ij + b_i`
 /// Shapes: {r,c}, {r} or {r,1} -> {r,c}.
 /// Errors: ShapeError for other shapes.
 Expression colwise_add(const Expression& x, const Expression& b, Where where = Where::here());
-template <int = 0>
-Expression colwise_add(const Expression& x, const Expression& b) {
-  return colwise_add(x, b, Where());
-}
 
 /// The trace of x times the transposed y, which is dot_product(x, y).
 /// `z = sum_i x_i * y_i`
 /// Shapes: two equal shapes -> {1}.
 /// Errors: ShapeError if the shapes differ.
 Expression trace_of_product(const Expression& x, const Expression& y, Where where = Where::here());
-template <int = 0>
-Expression trace_of_product(const Expression& x, const Expression& y) {
-  return trace_of_product(x, y, Where());
-}
 
 /// Contracts the last dimension of x with y and the middle one with z, and adds the bias if there
 /// is one: affine_transform({b, contract3d_1d(x, y), z}).

@@ -34,10 +34,6 @@ Expression concatenate(const std::vector<Expression>& xs, unsigned d = 0,
 /// `v`: by pointer it is read again at every run.
 /// Errors: IndexError if v is not below the batch size.
 Expression pick_batch_elem(const Expression& x, unsigned v, Where where = Where::here());
-template <int = 0>
-Expression pick_batch_elem(const Expression& x, unsigned v) {
-  return pick_batch_elem(x, v, Where());
-}
 Expression pick_batch_elem(const Expression& x, detail::Pointer<unsigned> v,
                            Where where = Where::here());
 Expression pick_batch_elem(const Expression& x, const std::vector<unsigned>& v,
@@ -58,9 +54,5 @@ Expression concatenate_to_batch(const std::vector<Expression>& xs, Where where =
 /// `y = x; dx = 0`
 /// Shapes: any -> the same.
 Expression nobackprop(const Expression& x, Where where = Where::here());
-template <int = 0>
-Expression nobackprop(const Expression& x) {
-  return nobackprop(x, Where());
-}
 
 }  // namespace dynet

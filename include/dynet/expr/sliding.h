@@ -12,10 +12,6 @@ namespace dynet {
 /// Shapes: {r,c}, {r,k} or {r,k,n} -> {1,c-k+1} or {n,c-k+1}.
 /// Errors: ShapeError for other shapes, or a filter of no columns or more than x.
 Expression filter1d_narrow(const Expression& x, const Expression& f, Where where = Where::here());
-template <int = 0>
-Expression filter1d_narrow(const Expression& x, const Expression& f) {
-  return filter1d_narrow(x, f, Where());
-}
 
 /// Sums of n neighbouring columns.
 /// `y[i, j] = sum_k x[i, j + k], k below n`
@@ -23,10 +19,6 @@ Expression filter1d_narrow(const Expression& x, const Expression& f) {
 /// Errors: ShapeError unless x is a matrix of at least n columns, and n is not 0.
 /// Source: Kalchbrenner et al., 2014.
 Expression kmh_ngram(const Expression& x, unsigned n, Where where = Where::here());
-template <int = 0>
-Expression kmh_ngram(const Expression& x, unsigned n) {
-  return kmh_ngram(x, n, Where());
-}
 
 /// Sums of nrows neighbouring rows.
 /// `y[i, ..] = sum_k x[i nrows + k, ..], k below nrows`
@@ -34,10 +26,6 @@ Expression kmh_ngram(const Expression& x, unsigned n) {
 /// Errors: ShapeError unless nrows divides the rows of x.
 /// Source: Kalchbrenner et al., 2014.
 Expression fold_rows(const Expression& x, unsigned nrows = 2, Where where = Where::here());
-template <int = 0>
-Expression fold_rows(const Expression& x, unsigned nrows) {
-  return fold_rows(x, nrows, Where());
-}
 
 /// Circular convolution, as a product with the matrix of all shifts of v.
 /// `y_k = sum_i u_i v_((k - i) mod n)`
@@ -45,10 +33,6 @@ Expression fold_rows(const Expression& x, unsigned nrows) {
 /// Errors: ShapeError unless u and v are vectors of equal length.
 /// Source: Plate, 1995.
 Expression circ_conv(const Expression& u, const Expression& v, Where where = Where::here());
-template <int = 0>
-Expression circ_conv(const Expression& u, const Expression& v) {
-  return circ_conv(u, v, Where());
-}
 
 /// Circular correlation, as a product with the matrix of all shifts of v.
 /// `y_k = sum_i u_i v_((k + i) mod n)`
@@ -56,9 +40,5 @@ Expression circ_conv(const Expression& u, const Expression& v) {
 /// Errors: ShapeError unless u and v are vectors of equal length.
 /// Source: Plate, 1995.
 Expression circ_corr(const Expression& u, const Expression& v, Where where = Where::here());
-template <int = 0>
-Expression circ_corr(const Expression& u, const Expression& v) {
-  return circ_corr(u, v, Where());
-}
 
 }  // namespace dynet

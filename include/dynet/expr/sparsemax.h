@@ -15,10 +15,6 @@ namespace dynet {
 /// Errors: ShapeError if x has no dimension d, or more than 2^24 elements along it.
 /// Source: Martins and Astudillo, 2016.
 Expression sparsemax(const Expression& x, unsigned d = 0, Where where = Where::here());
-template <int = 0>
-Expression sparsemax(const Expression& x, unsigned d) {
-  return sparsemax(x, d, Where());
-}
 
 /// Loss of sparsemax against the distribution q of the classes in support, one list for all
 ///   examples of the batch: never below 0. The gradient is p - q. A class that stands twice counts
@@ -31,10 +27,6 @@ Expression sparsemax(const Expression& x, unsigned d) {
 ///   empty, IndexError if a class is not below n.
 /// Source: Martins and Astudillo, 2016.
 Expression sparsemax_loss(const Expression& x, unsigned support, Where where = Where::here());
-template <int = 0>
-Expression sparsemax_loss(const Expression& x, unsigned support) {
-  return sparsemax_loss(x, support, Where());
-}
 Expression sparsemax_loss(const Expression& x, detail::Pointer<unsigned> support,
                           Where where = Where::here());
 Expression sparsemax_loss(const Expression& x, const std::vector<unsigned>& support,
@@ -51,9 +43,5 @@ Expression sparsemax_loss(const Expression& x, detail::Pointer<std::vector<unsig
 /// Source: Martins and Kreutzer, 2017.
 Expression constrained_softmax(const Expression& x, const Expression& u, unsigned d = 0,
                                Where where = Where::here());
-template <int = 0>
-Expression constrained_softmax(const Expression& x, const Expression& u, unsigned d) {
-  return constrained_softmax(x, u, d, Where());
-}
 
 }  // namespace dynet
