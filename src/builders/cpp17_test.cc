@@ -22,8 +22,8 @@
 #include "dynet/timing.h"
 #include "dynet/treelstm.h"
 
-using namespace std;
-using namespace dynet;
+using namespace std;    // NOLINT(google-build-using-namespace): as programs do
+using namespace dynet;  // NOLINT(google-build-using-namespace): as programs do
 
 static_assert(__cplusplus < 202002L, "this file is compiled as C++17");
 
@@ -149,10 +149,13 @@ TEST_F(Cpp17, BuildersByTheirNames) {
 TEST_F(Cpp17, TasksWithoutCoroutines) {
   vector<TaskStep> tasks;
   vector<int> turns(2);
+  tasks.reserve(turns.size());
   for (int& count : turns) {
-    tasks.push_back([&, asked = vector<Expression>{x}]() mutable {
+    tasks.emplace_back([&, asked = vector<Expression>{x}]() mutable {
       asked[0] = asked[0] * 0.5;
-      return ++count > (&count == &turns[0] ? 1 : 3) ? vector<Expression>{} : asked;
+      ++count;
+      const int last = &count == turns.data() ? 1 : 3;
+      return count > last ? vector<Expression>{} : asked;
     });
   }
   run_together(cg, tasks);

@@ -370,6 +370,21 @@ def from_lists(kind: str) -> Case:
     return run
 
 
+def from_columns(kind: str) -> Case:
+    """Outputs as vectors: columns in LSTMs and GRUs of 2.2, and vectors here."""
+
+    def run() -> object:
+        m, builder = made(kind)
+        count = 2 if kind in ONE_STATE else 4
+        columns = [dy.inputTensor(wave((HIDDEN, 1), i, 0.5)) for i in range(count)]
+        outputs = builder.initial_state(columns).transduce(inputs(3))
+        return [y.vec_value() for y in outputs], gradients(
+            m, [dy.reshape(y, (HIDDEN,)) for y in outputs]
+        )
+
+    return run
+
+
 def stacked() -> object:
     m = dy.ParameterCollection()
     lower, upper = dy.GRUBuilder(1, SIZE, HIDDEN, m), dy.VanillaLSTMBuilder(1, HIDDEN, HIDDEN, m)
@@ -403,13 +418,15 @@ def simple_with_masks() -> object:
     return [y.npvalue() for y in builder.initial_state().transduce(inputs(3))]
 
 
-def softmax(has_bias: bool, method: str, argument: object = None, batch: int = 1) -> Case:
+def softmax(
+    has_bias: bool, method: str, argument: object = None, batch: int = 1, columns: int = 0
+) -> Case:
     def run() -> object:
         m = dy.ParameterCollection()
         builder = dy.StandardSoftmaxBuilder(SIZE, 5, m, has_bias)
         fill(m)
         dy.renew_cg()
-        x = inputs(1, batch)[0]
+        x = dy.concatenate_cols(inputs(columns, batch)) if columns else inputs(1, batch)[0]
         call = getattr(builder, method)
         y = call(x) if argument is None else call(x, argument)
         found = {
@@ -491,6 +508,8 @@ def cases() -> Iterator[tuple[str, Case]]:
     yield "kinds of results", kinds_of_results
     yield "gru from lists", from_lists("gru")
     yield "coupled from lists", from_lists("coupled")
+    for kind in ("simple", "gru", "vanilla", "coupled"):
+        yield f"{kind} from columns", from_columns(kind)
     yield "stacked states", stacked
     yield "sparsity", masked_weights
     yield "simple with masks", simple_with_masks
@@ -499,6 +518,9 @@ def cases() -> Iterator[tuple[str, Case]]:
         yield f"{kind} logits", softmax(has_bias, "full_logits")
         yield f"{kind} logits of a batch", softmax(has_bias, "full_logits", None, 2)
         yield f"{kind} distribution", softmax(has_bias, "full_log_distribution")
+        yield f"{kind} logits of columns", softmax(has_bias, "full_logits", columns=3)
+        columns = softmax(has_bias, "full_log_distribution", columns=3, batch=2)
+        yield f"{kind} distribution of columns", columns
         yield f"{kind} loss", softmax(has_bias, "neg_log_softmax", 2)
         yield f"{kind} losses", softmax(has_bias, "neg_log_softmax_batch", [4, 1], 2)
         kind = f"class {kind}"

@@ -169,6 +169,23 @@ def gradients_without_loss() -> object:
     return [w.grad_as_array(), unused.grad_as_array()]
 
 
+def questions() -> object:
+    """Programs ask in these ways which expressions they have."""
+    dy.renew_cg()
+    zero, one = dy.scalarInput(0.0), dy.scalarInput(1.0)
+    kept = None
+    for x in (zero, one):
+        kept = kept or x + 2.0
+    return {
+        "truth": [bool(x) for x in (zero, zero + 0.0, one, dy.zeros(2))],
+        "there": [x.value() for x in filter(None, [one, None, zero])],
+        "kept": kept.value(),
+        "in": [zero in [one, zero], zero in [one], [one, zero].index(zero)],
+        "equal": [zero == zero, zero == one, zero == None, zero != one],  # noqa: E711
+        "set": len({zero, one, zero}),
+    }
+
+
 def cases() -> Iterable[Case]:
     for name, use in PARAMETERS.items():
         yield name, lambda use=use: with_parameter(use)
@@ -184,3 +201,4 @@ def cases() -> Iterable[Case]:
     yield "backward full=True", lambda: full_backward(True)
     yield "gates with noise of 1e-6 on the weights", noisy_gates
     yield "gradient of an unused parameter", gradients_without_loss
+    yield "truth and equality", questions
