@@ -175,7 +175,7 @@ void name_lstm_before_start(nb::module_& m) {
   DynetParams params;
   try {
     params = read_params(program_arguments(), false);
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): until the start
   }
   name_lstm(m, params);
 }

@@ -173,6 +173,7 @@
 #error "a macro of what is absent"
 #endif
 
+// NOLINTBEGIN(readability-identifier-naming, bugprone-macro-parentheses): names of 2.1
 // The same names once more, in a namespace of their own. A name that is in both is ambiguous.
 namespace stand_ins {
 #define DYNET_STAND_IN(name, why) \
@@ -209,6 +210,7 @@ DYNET_ABSENT_MP(DYNET_ALONE_MP)
 namespace members {
 DYNET_ABSENT_MEMBERS(DYNET_MEMBER_ALONE)
 }  // namespace members
+// NOLINTEND(readability-identifier-naming, bugprone-macro-parentheses)
 
 TEST(Names, Absent) {
   const auto say = [](const std::string& name, const char* why) {

@@ -278,7 +278,7 @@ struct ExponentiatedGradient : EGTrainer {
 TEST(Names, TrainerStates) {
   ParameterCollection m;
   Momentum(m).see();
-  MomentumSGDTrainer momentum(m);
+  const MomentumSGDTrainer momentum(m);
   DYNET_STATE(momentum.vp, momentum.vlp);
   Adagrad(m).see();
   Adadelta(m).see();
