@@ -5,7 +5,8 @@
 // a namespace of their own because programs that say `using namespace dynet` may have an `Error` or
 // a `ValueError` (docs/decisions/0027). The exceptions with names of DyNet 2.1 are in except.h.
 
-#if __cplusplus < 201703L  // build files for 2.1 say -std=c++11; headers that need more come here
+// Headers of 2.1 that need more than C++11 here include this one; old build files say -std=c++11.
+#if __cplusplus < 201703L
 #error "DyNet is C++17 now: compile this program with -std=c++17"
 #endif
 

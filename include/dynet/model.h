@@ -332,7 +332,7 @@ class ParameterCollection {
   [[nodiscard]] bool is_updated_param(const Parameter* p) const;
   [[nodiscard]] bool is_updated_lookup_param(const LookupParameter* p) const;
 
-  /// Does not compile: Boost's archives, the files of DyNet 1, ask for it.
+  /// Does not compile: Boost's archives, the files of DyNet 1.x, ask for it.
   template <class Archive>
   void serialize(Archive& /*archive*/, unsigned /*version*/) {
     static_assert(sizeof(Archive) == 0,

@@ -22,7 +22,7 @@ import _dynet as _extension
 
 import dynet as _dynet
 
-from ._renamed import BEFORE_2_1
+from ._renamed import instead
 from ._renamed import renamed as renamed
 
 _MISSING = object()
@@ -377,9 +377,9 @@ def _given(parameters: list[_Parameter], args: list[Any], named: dict[str, Any])
             raise _Problem(f"the argument {name} is given twice")
         if name not in known and not any(p.rest and p.by_name for p in parameters):
             near = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            hint = f"; {BEFORE_2_1[name]}" if name in BEFORE_2_1 else hint
-            raise _Problem(f"there is no argument {name}; there are: {_names(parameters)}{hint}")
+            hint = instead(name, known) or (f"did you mean {near[0]}?" if near else "")
+            there = f"there is no argument {name}; there are: {_names(parameters)}"
+            raise _Problem(f"{there}; {hint}" if hint else there)
         given[name] = value
     missing = [
         p for p in parameters if p.default is _MISSING and not p.rest and p.name not in given

@@ -18,12 +18,20 @@ _OPERATIONS: dict[str, tuple[str, dict[str, str]]] = {
 }
 
 
-#: Arguments that DyNet had before 2.1, and what to write today.
-BEFORE_2_1 = {
-    "e0": "e0 is learning_rate today",
+#: Arguments of trainers before 2.0, and what to write today.
+_OF_OLD_TRAINERS = {
+    "e0": "its name is learning_rate today",
     "edecay": "in place of edecay, set the trainer's learning_rate after each epoch",
     "lam": "in place of lam, call set_weight_decay_lambda of the collection",
 }
+
+
+def instead(name: str, known: set[str]) -> str:
+    """Advice for an argument that trainers had before 2.0, if `known` are those of a trainer."""
+    if "m" not in known or (name == "e0" and "learning_rate" not in known):
+        return ""
+    return _OF_OLD_TRAINERS.get(name, "")
+
 
 #: Advice in errors, in C++ and in Python.
 _ADVICE = {

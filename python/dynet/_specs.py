@@ -437,7 +437,10 @@ _DECODE: dict[str, Callable[[Any, Source], Any]] = {
     "number": lambda v, meta: _array_of(v, True),
     "array": lambda v, meta: _array_of(v, False),
 }
-_LISTS = {"tuple", "list", "set", "frozenset", "ordered", "items", "named", "object"}
+_LISTS = {
+    *("tuple", "list", "set", "frozenset", "ordered"),
+    *("counter", "defaults", "items", "named", "object"),
+}
 
 
 def _operation(name: str) -> Any:

@@ -74,8 +74,8 @@ void add_signatures_of_classes(const nb::module_& m) {
 // ---- names that are written in Python
 // ----------------------------------------------------------------------------------------
 
-/// Whether `name_of_package` imports the package. GIL held.
-bool is_for_names = false;
+/// Whether `name_of_package` imports the package in this thread.
+thread_local bool is_for_names = false;
 
 /// `_dynet.__getattr__(name)`: a name of the package, such as `BiRNNBuilder`. No function of the
 /// module, as errors of those are explained by the package, which may not be imported yet.

@@ -128,7 +128,9 @@ WRONG: list[Row] = [
     (lambda w: dy.emax([]), AssertionError, ("emax: the list of expressions is empty",)),
     # arguments
     (lambda w: dy.softmax(w.x, dd=1), TypeError, ("softmax: there is no argument dd; there are: x, d; did you mean d?",)),
-    (lambda w: dy.SimpleSGDTrainer(w.m, e0=0.1), TypeError, ("there is no argument e0; there are: m, learning_rate; e0 is learning_rate today",)),
+    (lambda w: dy.SimpleSGDTrainer(w.m, e0=0.1), TypeError, ("there is no argument e0; there are: m, learning_rate; its name is learning_rate today",)),
+    (lambda w: dy.tanh(w.x, lam=1), TypeError, ("tanh: there is no argument lam; there are: x\n",)),
+    (lambda w: dy.AdamTrainer(w.m, e0=1), TypeError, ("there is no argument e0; there are: m, alpha, beta_1, beta_2, eps\n",)),
     (lambda w: dy.AdamTrainer(w.m, lam=1e-6), TypeError, ("eps; in place of lam, call set_weight_decay_lambda of the collection",)),
     (lambda w: dy.AdamTrainer(w.m, edecay=0.1), TypeError, ("in place of edecay, set the trainer's learning_rate after each epoch",)),
     (lambda w: w.m.add_parameters((3, 2), initial=1), TypeError, ("there is no argument initial; there are: dim, init, name, device, scale, mean, std; did you mean init?",)),

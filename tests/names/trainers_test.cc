@@ -187,7 +187,7 @@ void expect_decay(Arguments... arguments) {
   t.update_epoch(4);
   DYNET_EQ(0.5F, t.learning_rate);
 }
-TEST(Names, TrainersOfBefore2_0) {
+TEST(Names, TrainersAsBefore2_0) {
   expect_decay<SimpleSGDTrainer>(0.1F, 0.25F);
   expect_decay<MomentumSGDTrainer>(0.01F, 0.9F, 0.25F);
   expect_decay<AdagradTrainer>(0.1F, 1e-20F, 0.25F);

@@ -50,6 +50,7 @@ Expression one_hot(const detail::LocatedGraph& g, unsigned d, const std::vector<
 /// `y = the values of p`
 /// Shapes: -> the shape of p; {..,rows} for a lookup parameter.
 /// Errors: StateError for a Parameter that no collection made.
+/// Python: the parameter itself, or a tuple; with `update=False` as const_parameter.
 Expression parameter(const detail::LocatedGraph& g, const Parameter& p);
 Expression parameter(const detail::LocatedGraph& g, const LookupParameter& lp);
 /// The values of a parameter as a constant: it gets no gradient.

@@ -266,7 +266,7 @@ struct Trainer {
   unsigned aux_allocated = 0;         ///< parameters with state
   unsigned aux_allocated_lookup = 0;  ///< tables with state
   ParameterCollection* model = nullptr;
-  // Of update_epoch. A program of before 2.0 gives `eta_decay` as the last argument of its trainer.
+  // Of update_epoch. `eta_decay` is the last argument of trainers, `edecay`, as before 2.0.
   real eta0 = 0.0F;
   real eta_decay = 0.0F;
   real epoch = 0.0F;

@@ -24,7 +24,7 @@ struct FirstSizes {
   std::size_t values = 0;
   std::size_t gradients = 0;
 };
-/// Reads "", "N", "F,B,P" (of 1.x) or "F,B,P,S" in MiB. ValueError for anything else.
+/// Reads "", "N", "F,B,P" (before 2.0) or "F,B,P,S" in MiB. ValueError for anything else.
 FirstSizes parse_memory(const std::string& text);
 
 /// ValueError naming the field if `p` holds a value that is not allowed, or that this library does
