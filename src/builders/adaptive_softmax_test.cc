@@ -87,6 +87,9 @@ TEST_F(AdaptiveSoftmax, ABatchIsWhatItsExamplesAre) {
     const Expression all = builder.full_logits(rep);
     EXPECT_EQ(all.dim(), Dim({kWords}, size));
     expect_near(numbers_of(all), logs);
+    const Expression columns = builder.full_logits(input(cg, Dim({kRep, size}), data));
+    EXPECT_EQ(columns.dim(), size == 1 ? Dim({kWords}) : Dim({kWords, size}));
+    expect_near(numbers_of(columns), logs);
   }
 }
 

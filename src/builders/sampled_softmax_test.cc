@@ -268,6 +268,9 @@ TEST_P(SampledSoftmax, ExactLossesAndDistribution) {
   const Expression rep = input(cg, {kRep}, x);
   expect_near(numbers_of(builder.full_log_distribution(rep)), want);
   expect_near(numbers_of(builder.full_logits(rep)), scores({x.begin(), x.end()}));
+  const Expression columns = builder.full_log_distribution(concatenate_cols({rep, rep}));
+  EXPECT_EQ(columns.dim(), Dim({static_cast<unsigned>(want.size()), 2}));
+  expect_near(numbers_of(pick(columns, 1, 1)), want);
   for (unsigned word = 0; word < kCounts.size(); ++word) {
     expect_near(numbers_of(builder.neg_log_softmax(rep, word)), {-want[word]});
   }
